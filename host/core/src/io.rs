@@ -1,0 +1,399 @@
+//! The whole language between the core and its edges: what happened ([`Input`]), what to do ([`Action`]).
+//!
+//! Every request carries an id and gets exactly one answer. Inputs reach the core in the order in which things happened:
+//! the Kafka edge sends assignments, records and seek results through one channel, so that no record overtakes the
+//! news that makes it valid.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::outcome::Answer;
+use crate::record::{Epoch, LeaderEpoch, NextOffset, Partition, Record, RecordFacts};
+use crate::time::Moment;
+
+/// Number of a batch, unique within the process. A redelivery from memory keeps it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct BatchId(pub u64);
+
+/// Number of one hand-over of one batch. Every attempt has its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DeliveryId(pub u64);
+
+/// Number of one request to the Kafka edge (commit, look-up, seek).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
+
+/// Number of one revocation that waits for its answer, given by the Kafka edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RevokeId(pub u64);
+
+/// Which loaded plugin, in the order of loading. The guest edge knows its digest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PluginId(pub u64);
+
+/// One partition as it was just assigned.
+#[derive(Clone, Copy, Debug)]
+pub struct Assignment {
+    /// Which one.
+    pub partition: Partition,
+    /// The epoch its records carry from now on.
+    pub epoch: Epoch,
+    /// Where reading starts.
+    pub start: StartPosition,
+}
+
+/// Where reading of an assigned partition starts, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StartPosition {
+    /// At the group's committed offset.
+    Committed(NextOffset),
+    /// Nothing was committed; the reset policy was resolved to this offset, which is committed once (C8).
+    Reset(NextOffset),
+    /// There is no usable position; the partition is held with this reason (O1).
+    Unusable(OffsetTrouble),
+}
+
+/// Why a partition's position cannot be used (O1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OffsetTrouble {
+    /// Nothing is committed and the operator chose `error` as reset policy.
+    NothingCommitted,
+    /// The wanted offset is no longer, or not yet, in the log.
+    OutOfRange {
+        /// The offset that was asked for.
+        wanted: NextOffset,
+        /// First offset in the log, where known.
+        low: Option<NextOffset>,
+        /// End of the log, where known.
+        high: Option<NextOffset>,
+    },
+    /// The same client error came at the same position for too long (corrupt or undecompressable data).
+    Unreadable {
+        /// The position that cannot be read.
+        at: NextOffset,
+    },
+}
+
+/// Why a commit, look-up or seek did not succeed, as far as it matters for what to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequestError {
+    /// Nothing was done; trying again later may help (C2).
+    Temporary,
+    /// It may or may not have been done (C5).
+    Unknown,
+    /// This member no longer owns the partitions (C3).
+    NotOurs,
+    /// Another process took over this static member id (B10).
+    Fenced,
+    /// The broker will never accept it: not authorised, message too large and the like.
+    Refused,
+}
+
+/// Something that happened outside the core.
+#[derive(Debug)]
+pub enum Input<R> {
+    /// Nothing but time went by.
+    Tick,
+    /// Partitions were assigned; their records follow.
+    Assigned(Vec<Assignment>),
+    /// Partitions are being taken away. The core answers with [`Action::AnswerRevoke`] no later than `deadline` (B1, B4).
+    Revoking {
+        /// Names the answer.
+        id: RevokeId,
+        /// Which ones, each with the epoch it was assigned under.
+        partitions: Vec<Partition>,
+        /// When the answer is due.
+        deadline: Moment,
+    },
+    /// Partitions were taken away already; nothing may be committed for them (B2).
+    Lost(Vec<Partition>),
+    /// Records arrived, in offset order within each partition.
+    Fetched(Vec<(RecordFacts, R)>),
+    /// The partition cannot be read at its position (O1).
+    PositionTrouble {
+        /// Which one.
+        partition: Partition,
+        /// The epoch under which it was read.
+        epoch: Epoch,
+        /// What is wrong.
+        trouble: OffsetTrouble,
+    },
+    /// The guest answered, or broke.
+    Answered {
+        /// Which hand-over.
+        delivery: DeliveryId,
+        /// What it said, or what broke instead.
+        answer: Answer,
+    },
+    /// A commit ended.
+    CommitEnded {
+        /// Which one.
+        id: RequestId,
+        /// How. On an error all its partitions count as named by the error.
+        result: Result<(), RequestError>,
+    },
+    /// The committed offsets were looked up. `None`: nothing is committed for that partition.
+    CommittedKnown {
+        /// Which look-up.
+        id: RequestId,
+        /// The offsets, or why they are not known.
+        result: Result<Vec<(Partition, Option<NextOffset>)>, RequestError>,
+    },
+    /// A seek ended, with a result for each partition. On success the records that follow carry the given epoch.
+    Sought {
+        /// Which seek.
+        id: RequestId,
+        /// Each partition's result.
+        results: Vec<(Partition, Result<Epoch, RequestError>)>,
+    },
+    /// A new plugin version is loaded, checked and initialised, and may take over (S4).
+    PluginReady(PluginId),
+    /// The operator wants no more hand-overs for now.
+    PauseAsked,
+    /// The operator wants hand-overs to go on.
+    ResumeAsked,
+    /// The operator wants held lanes and partitions tried again.
+    RetryAsked,
+    /// Memory is short: lanes that wait give their records up and rewind by seek.
+    MemoryShort,
+    /// First signal: finish the running batch within the grace time, commit, leave (S1).
+    StopAsked,
+    /// Second signal: leave at once (S2).
+    StopNowAsked,
+    /// This member was fenced by a newer one with the same static id (B10).
+    Fenced,
+    /// The group was left after [`Action::Leave`].
+    Left,
+}
+
+/// One partition's share of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CommitOffset {
+    /// Which partition.
+    pub partition: Partition,
+    /// The assignment under which it is owned. The edge sends nothing for an older assignment.
+    pub epoch: Epoch,
+    /// The position to commit: last handled record + 1 (C1).
+    pub next: NextOffset,
+    /// Leader epoch of the last handled record (C7).
+    pub leader_epoch: Option<LeaderEpoch>,
+}
+
+/// One partition's share of a seek.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeekTo {
+    /// Which partition.
+    pub partition: Partition,
+    /// The epoch that ends with this seek.
+    pub epoch: Epoch,
+    /// Where reading goes on.
+    pub next: NextOffset,
+}
+
+/// A batch as it is handed over.
+#[derive(Debug)]
+pub struct Delivery<R> {
+    /// Names the answer.
+    pub id: DeliveryId,
+    /// Which batch.
+    pub batch: BatchId,
+    /// 1 the first time these records are handed over (R4).
+    pub attempt: u32,
+    /// The version that runs this attempt, and no other (I-26).
+    pub plugin: PluginId,
+    /// The records: never empty (A6), in offset order within each partition (A9).
+    pub records: Arc<[Record<R>]>,
+    /// Their size in bytes as A5 counts.
+    pub bytes: u64,
+    /// Why the batch closed.
+    pub closed_by: ClosedBy,
+}
+
+/// Why a batch closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClosedBy {
+    /// It held `records_max` records.
+    Records,
+    /// The next record would have exceeded `bytes_max`.
+    Bytes,
+    /// Its first record had waited for `wait_max`.
+    Wait,
+}
+
+/// Something to be done outside the core.
+#[derive(Debug)]
+pub enum Action<R> {
+    /// Hand a batch to the guest; answer with [`Input::Answered`].
+    Deliver(Delivery<R>),
+    /// End a hand-over early; its answer still has to come.
+    Cancel(DeliveryId),
+    /// Commit; answer with [`Input::CommitEnded`].
+    Commit {
+        /// Names the answer.
+        id: RequestId,
+        /// What to commit.
+        offsets: Vec<CommitOffset>,
+        /// The version whose answer made these records done, for the commit's metadata (C7).
+        plugin: PluginId,
+    },
+    /// Look the committed offsets up; answer with [`Input::CommittedKnown`].
+    AskCommitted {
+        /// Names the answer.
+        id: RequestId,
+        /// For which partitions.
+        partitions: Vec<Partition>,
+    },
+    /// Seek; answer with [`Input::Sought`].
+    Seek {
+        /// Names the answer.
+        id: RequestId,
+        /// Where to, for each partition.
+        targets: Vec<SeekTo>,
+    },
+    /// The revoked partitions are settled or given up: the revocation may go on.
+    AnswerRevoke(RevokeId),
+    /// Leave the group and close the client; answer with [`Input::Left`].
+    Leave,
+    /// The machine has ended; nothing follows.
+    Stopped(StopReason),
+    /// Something that an operator or a metric may want to know. Needs no answer.
+    Report(Report),
+}
+
+/// Why the machine ended. The first cause wins (I-35).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StopReason {
+    /// Asked to stop, and everything in flight was settled in time.
+    Asked,
+    /// Asked to stop, but the running batch did not end within the grace time, or a second signal came.
+    Abandoned {
+        /// True: the operator insisted. False: the grace time passed.
+        insisted: bool,
+    },
+    /// The plugin said fatal.
+    Fatal {
+        /// The plugin's own words.
+        reason: String,
+    },
+    /// The budget of retries or faults was spent.
+    Exhausted {
+        /// What spent it.
+        reason: String,
+    },
+    /// Fenced by another member with the same static id.
+    Fenced,
+    /// The broker refuses this member's commits for good.
+    CommitRefused,
+}
+
+/// News for logs and metrics.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Report {
+    /// A partition now belongs to this member.
+    Assigned {
+        /// Which one.
+        partition: Partition,
+        /// Where reading starts.
+        start: StartPosition,
+    },
+    /// A partition is gone.
+    Removed {
+        /// Which one.
+        partition: Partition,
+        /// True: lost without a chance to commit.
+        lost: bool,
+        /// Records of it that were here, handed over or not, and may come again elsewhere.
+        records: u64,
+    },
+    /// Records were dropped because they belong to an old epoch or were read twice (I-13).
+    DroppedStale {
+        /// How many.
+        records: u64,
+    },
+    /// An answer came for a hand-over that no longer counts (I-14).
+    LateAnswer(DeliveryId),
+    /// Offsets were committed.
+    Committed {
+        /// What.
+        offsets: Vec<CommitOffset>,
+    },
+    /// A commit, look-up or seek failed and will be tried again.
+    RequestFailed {
+        /// Which request.
+        id: RequestId,
+        /// Why.
+        error: RequestError,
+        /// When it is tried again, from now.
+        again_in: Duration,
+    },
+    /// A batch finished: handled and about to be committed.
+    BatchOk {
+        /// Which one.
+        batch: BatchId,
+        /// How many records.
+        records: u64,
+    },
+    /// A batch failed and waits for its next attempt.
+    Waiting {
+        /// Which one.
+        batch: BatchId,
+        /// The attempt that failed.
+        attempt: u32,
+        /// How long it waits.
+        delay: Duration,
+        /// True after a fault, false after a retryable answer.
+        fault: bool,
+        /// The plugin's own words, or the fault's.
+        reason: String,
+    },
+    /// Partitions are read again from their committed offsets.
+    Rewound {
+        /// Which ones, and from where.
+        targets: Vec<SeekTo>,
+    },
+    /// A lane is blocked on purpose (S5).
+    Held {
+        /// Why.
+        reason: HeldReason,
+    },
+    /// A lane or partition that was held goes on.
+    Released,
+    /// A new version runs from the next hand-over on.
+    PluginSwitched {
+        /// The version before.
+        from: PluginId,
+        /// The version now.
+        to: PluginId,
+    },
+}
+
+/// Why something is blocked on purpose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeldReason {
+    /// The plugin said fatal and the policy is to hold.
+    Fatal {
+        /// Which batch.
+        batch: BatchId,
+        /// The plugin's own words.
+        reason: String,
+    },
+    /// The budget of retries or faults is spent and the policy is to hold.
+    Exhausted {
+        /// Which batch.
+        batch: BatchId,
+        /// What spent it.
+        reason: String,
+    },
+    /// A record is larger than the plugin can ever take.
+    RecordTooLarge {
+        /// Where it is.
+        facts: RecordFacts,
+    },
+    /// The partition's position cannot be used.
+    Offset {
+        /// Which partition.
+        partition: Partition,
+        /// What is wrong with its position.
+        trouble: OffsetTrouble,
+    },
+}

@@ -1,0 +1,137 @@
+//! The operator's wishes, as a type that only holds legal combinations. The host's configuration parses into it.
+
+use std::num::{NonZeroU32, NonZeroU64};
+use std::time::Duration;
+
+/// Everything the operator decides about batches, retries, faults and stopping.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Which records share one head-of-line sequence.
+    pub scope: Scope,
+    /// When a batch closes.
+    pub batch: BatchLimits,
+    /// What a retryable answer means.
+    pub retry: RetryPolicy,
+    /// What a fault means.
+    pub fault: FaultPolicy,
+    /// What a fatal answer means.
+    pub fatal: FatalPolicy,
+    /// How commits that fail are tried again.
+    pub commit: CommitPolicy,
+    /// How long a running batch may go on after a stop was asked.
+    pub shutdown_grace: Duration,
+    /// Seed of the jitter in back-offs, so that many hosts do not retry in step.
+    pub jitter_seed: u64,
+}
+
+/// Which partitions share a lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// One lane over all assigned partitions: a batch holds records of any of them.
+    Consumer,
+    /// A lane for each partition, at most `workers` of them with the guest at once.
+    Partition {
+        /// How many batches may be out at once.
+        workers: NonZeroU32,
+    },
+}
+
+/// When a batch closes: whichever comes first.
+#[derive(Clone, Copy, Debug)]
+pub struct BatchLimits {
+    /// At this many records, at once (A2).
+    pub records_max: NonZeroU32,
+    /// Before the record that would exceed this many bytes (A3). A larger record travels alone (A4).
+    pub bytes_max: NonZeroU64,
+    /// This long after its first record arrived (A1). Zero: as soon as there is a record and the lane is free (A11).
+    pub wait_max: Duration,
+    /// The plugin's hard cap: a record above it can never be handed over and holds its partition (A4).
+    pub record_bytes_max: NonZeroU64,
+}
+
+/// How a batch is redelivered after it failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Redeliver {
+    /// From memory: the same bytes again (A10).
+    Memory,
+    /// By asking for the committed offsets and seeking to them (R3).
+    Seek,
+}
+
+/// Bounds and shape of the wait between attempts (R5).
+#[derive(Clone, Copy, Debug)]
+pub struct Backoff {
+    /// Wait before the second attempt.
+    pub initial: Duration,
+    /// No wait is longer than this, jitter aside.
+    pub max: Duration,
+    /// Share of the wait that chance may add or take away, in thousandths: 200 means ± 20 %. At most 1000.
+    pub jitter_permille: u32,
+}
+
+/// What happens when a budget of attempts is spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exhausted {
+    /// Leave the group and end the process.
+    Stop,
+    /// Keep the membership and block the lane until an operator decides.
+    Hold,
+}
+
+/// How many attempts a batch gets, and what follows the last one. Unlimited retries cannot have an exhausted policy (R6).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attempts {
+    /// Try again for ever.
+    Unlimited,
+    /// Try this many times in all.
+    Limited {
+        /// Attempts in all, the first one included.
+        max: NonZeroU32,
+        /// What follows the last failed one.
+        then: Exhausted,
+    },
+}
+
+/// What a retryable answer means.
+#[derive(Clone, Copy, Debug)]
+pub struct RetryPolicy {
+    /// The wait between attempts.
+    pub backoff: Backoff,
+    /// How many.
+    pub attempts: Attempts,
+    /// From where.
+    pub redeliver: Redeliver,
+    /// Lower bound of a wait that the plugin wishes for.
+    pub after_min: Duration,
+    /// Upper bound of a wait that the plugin wishes for.
+    pub after_max: Duration,
+}
+
+/// What a fault means. There is always a budget: a poison batch must end in a policy (F5).
+#[derive(Clone, Copy, Debug)]
+pub struct FaultPolicy {
+    /// Faults in all before `then`.
+    pub attempts_max: NonZeroU32,
+    /// What follows the last one.
+    pub then: Exhausted,
+    /// The wait between attempts.
+    pub backoff: Backoff,
+}
+
+/// What a fatal answer means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FatalPolicy {
+    /// Leave the group and end the process.
+    Exit,
+    /// Stay in the group, blocked on purpose.
+    Hold,
+}
+
+/// How commits, look-ups and seeks that fail are tried again.
+#[derive(Clone, Copy, Debug)]
+pub struct CommitPolicy {
+    /// The wait between tries.
+    pub backoff: Backoff,
+    /// Tries of one commit before the host gives up on it and reads the records again from the committed offset (C2).
+    pub tries_max: NonZeroU32,
+}

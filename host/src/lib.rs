@@ -1,0 +1,3 @@
+//! The gristmill host.
+
+#![forbid(unsafe_code)]
