@@ -1,0 +1,254 @@
+//! The state machine: takes in what happened ([`Machine::handle`]), gives out what to do ([`Machine::poll`]), says when it
+//! wants to be asked again ([`Machine::next_wakeup`]).
+//!
+//! It never blocks, never asks a clock and never fails: every input is legal at every time, late and repeated ones
+//! included. One call of `handle` changes the state by the input and then lets everything advance that can.
+
+mod answer;
+mod assign;
+mod commit;
+mod deliver;
+mod operate;
+mod rewind;
+mod stop;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::invariants;
+use crate::io::{Action, DeliveryId, Input, PluginId, Report, RequestId, RevokeId, StopReason};
+use crate::lane::{Lane, LaneState};
+use crate::planted::Bug;
+use crate::policy::{Policy, Scope};
+use crate::positions::{LaneId, Owned, Reading, Step};
+use crate::record::Partition;
+use crate::time::Moment;
+
+/// The whole state of one member of a consumer group.
+#[derive(Debug)]
+pub struct Machine<R> {
+    policy: Policy,
+    now: Moment,
+    plugin: PluginId,
+    partitions: BTreeMap<Partition, Owned>,
+    lanes: BTreeMap<LaneId, Lane<R>>,
+    /// The lane that handed over last; the search for the next one starts behind it, so that none starves.
+    turn: Option<LaneId>,
+    revokes: Vec<Revoke>,
+    paused: bool,
+    phase: Phase,
+    actions: VecDeque<Action<R>>,
+    ids: Ids,
+    #[cfg(feature = "planted")]
+    planted: Option<Bug>,
+}
+
+/// A revocation that waits for its answer.
+#[derive(Debug)]
+struct Revoke {
+    id: RevokeId,
+    partitions: Vec<Partition>,
+    deadline: Moment,
+}
+
+/// Where the machine stands between start and end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Phase {
+    Running,
+    /// No new hand-overs; what is out and what is being committed may end until the deadline (S1).
+    Draining {
+        reason: StopReason,
+        deadline: Moment,
+    },
+    /// Leaving the group; nothing is committed any more.
+    Leaving {
+        reason: StopReason,
+    },
+    Stopped,
+}
+
+/// The last numbers given out.
+#[derive(Debug, Default)]
+struct Ids {
+    batch: u64,
+    delivery: u64,
+    request: u64,
+}
+
+impl Ids {
+    fn request(&mut self) -> RequestId {
+        self.request += 1;
+        RequestId(self.request)
+    }
+
+    fn delivery(&mut self) -> DeliveryId {
+        self.delivery += 1;
+        DeliveryId(self.delivery)
+    }
+}
+
+impl<R: Clone> Machine<R> {
+    /// A machine that owns nothing yet and hands its batches to `plugin`.
+    #[must_use]
+    pub fn new(policy: Policy, plugin: PluginId) -> Self {
+        Self {
+            policy,
+            now: Moment::default(),
+            plugin,
+            partitions: BTreeMap::new(),
+            lanes: BTreeMap::new(),
+            turn: None,
+            revokes: Vec::new(),
+            paused: false,
+            phase: Phase::Running,
+            actions: VecDeque::new(),
+            ids: Ids::default(),
+            #[cfg(feature = "planted")]
+            planted: None,
+        }
+    }
+
+    /// Takes in what happened at `now`. Time that runs backwards counts as standing still.
+    pub fn handle(&mut self, now: Moment, input: Input<R>) {
+        self.now = self.now.max(now);
+        let by_tick = matches!(input, Input::Tick);
+        match input {
+            Input::Tick => {}
+            Input::Assigned(assignments) => self.handle_assigned(&assignments),
+            Input::Revoking { id, partitions, deadline } => self.handle_revoking(id, partitions, deadline),
+            Input::Lost(partitions) => self.handle_lost(&partitions),
+            Input::Fetched(records) => self.handle_fetched(records),
+            Input::PositionTrouble { partition, epoch, trouble } => self.handle_trouble(partition, epoch, trouble),
+            Input::Answered { delivery, answer } => self.handle_answered(delivery, answer),
+            Input::CommitEnded { id, result } => self.handle_commit_ended(id, result),
+            Input::CommittedKnown { id, result } => self.handle_committed_known(id, result),
+            Input::Sought { id, results } => self.handle_sought(id, &results),
+            Input::PluginReady(plugin) => self.handle_plugin_ready(plugin),
+            Input::PauseAsked => self.paused = true,
+            Input::ResumeAsked => self.handle_resume(),
+            Input::RetryAsked => self.handle_retry(),
+            Input::MemoryShort => self.handle_memory_short(),
+            Input::StopAsked => self.drain(StopReason::Asked),
+            Input::StopNowAsked => self.handle_stop_now(),
+            Input::Fenced => self.abandon(StopReason::Fenced),
+            Input::Left => self.handle_left(),
+        }
+        self.advance(by_tick);
+    }
+
+    /// The next thing to do, until there is none.
+    pub fn poll(&mut self) -> Option<Action<R>> {
+        let action = self.actions.pop_front()?;
+        debug_assert!(self.planted_any() || invariants::action_is_sound(&action), "unsound action");
+        Some(action)
+    }
+
+    /// When the machine wants a [`Input::Tick`] at the latest. `None`: nothing is due, however long it takes (S6).
+    #[must_use]
+    pub fn next_wakeup(&mut self) -> Option<Moment> {
+        let of_partitions = self.partitions.values().filter_map(Owned::wakeup).min();
+        let of_lanes = self.lanes_wakeup();
+        let of_revokes = self.revokes.iter().map(|revoke| revoke.deadline).min();
+        let of_phase = match &self.phase {
+            Phase::Draining { deadline, .. } => Some(*deadline),
+            Phase::Running | Phase::Leaving { .. } | Phase::Stopped => None,
+        };
+        [of_partitions, of_lanes, of_revokes, of_phase].into_iter().flatten().min()
+    }
+
+    /// Lets everything advance that can. The order is the order in which one thing makes room for the next.
+    fn advance(&mut self, by_tick: bool) {
+        self.advance_rewinds();
+        self.send_commits();
+        self.finish_settled();
+        self.finish_waiting();
+        if !(by_tick && self.planted(Bug::WaitNeedsRecord)) {
+            self.deliver_ready();
+        }
+        self.answer_revokes();
+        self.advance_stop();
+        // Once the group is being left, nothing is worth waiting for.
+        self.answer_revokes();
+        self.drop_idle_lanes();
+    }
+
+    fn act(&mut self, action: Action<R>) {
+        self.actions.push_back(action);
+    }
+
+    fn report(&mut self, report: Report) {
+        self.act(Action::Report(report));
+    }
+
+    fn lane_of(&self, partition: Partition) -> LaneId {
+        match self.policy.scope {
+            Scope::Consumer => LaneId::Consumer,
+            Scope::Partition { .. } => LaneId::Of(partition),
+        }
+    }
+
+    /// A lane of a partition that went away is kept only while a guest still works for it.
+    fn drop_idle_lanes(&mut self) {
+        let partitions = &self.partitions;
+        self.lanes.retain(|id, lane| match id {
+            LaneId::Consumer => true,
+            LaneId::Of(partition) => partitions.contains_key(partition) || !lane.is_idle(),
+        });
+    }
+
+    #[cfg(feature = "planted")]
+    fn planted(&self, bug: Bug) -> bool {
+        self.planted == Some(bug)
+    }
+
+    #[cfg(not(feature = "planted"))]
+    #[expect(clippy::unused_self, reason = "the decision sites read the same with and without planted bugs")]
+    fn planted(&self, _bug: Bug) -> bool {
+        false
+    }
+
+    #[cfg(feature = "planted")]
+    fn planted_any(&self) -> bool {
+        self.planted.is_some()
+    }
+
+    #[cfg(not(feature = "planted"))]
+    #[expect(clippy::unused_self, reason = "as `planted`")]
+    fn planted_any(&self) -> bool {
+        false
+    }
+
+    /// Switches one planted bug on. The simulation must find it.
+    #[cfg(feature = "planted")]
+    #[must_use]
+    pub fn with_planted(mut self, bug: Bug) -> Self {
+        self.planted = Some(bug);
+        self
+    }
+}
+
+impl Owned {
+    /// When this partition wants attention by itself.
+    fn wakeup(&self) -> Option<Moment> {
+        use crate::positions::CommitPhase;
+        let commit = match self.commit.phase {
+            CommitPhase::Backoff(until) | CommitPhase::Unknown { not_before: until, .. } => Some(until),
+            CommitPhase::Idle | CommitPhase::InFlight(..) | CommitPhase::Asking(..) => None,
+        };
+        let rewind = match &self.reading {
+            Reading::Moving(moving) => match moving.step {
+                // A rewind that waits for its commit to end is woken by that end.
+                Step::Ask if self.commit.in_flight() => None,
+                Step::Ask | Step::Seek(_) => Some(moving.not_before),
+                Step::Asking(_) | Step::Seeking(..) => None,
+            },
+            Reading::Live | Reading::Stopped => None,
+        };
+        [commit, rewind].into_iter().flatten().min()
+    }
+}
+
+impl<R> Lane<R> {
+    fn is_out(&self) -> bool {
+        matches!(self.state, LaneState::Out(_))
+    }
+}

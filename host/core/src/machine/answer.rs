@@ -1,0 +1,223 @@
+//! What follows from an answer: the decision of [`crate::decide`], applied to the lane.
+
+use super::{Machine, Phase};
+use crate::batch::{Batch, Span};
+use crate::decide::{Decision, Spent, decide};
+use crate::io::{DeliveryId, HeldReason, PluginId, Report, StopReason};
+use crate::lane::{LaneState, Out};
+use crate::outcome::{Answer, FaultClass, Outcome};
+use crate::planted::Bug;
+use crate::policy::Redeliver;
+use crate::positions::{LaneId, Wanted};
+
+impl<R: Clone> Machine<R> {
+    pub(super) fn handle_answered(&mut self, delivery: DeliveryId, answer: Answer) {
+        let asked = |lane: &crate::lane::Lane<R>| lane.out().is_some_and(|out| out.delivery == delivery);
+        let found = self.lanes.iter().find(|(_, lane)| asked(lane)).map(|(&id, _)| id);
+        let Some(id) = found.or_else(|| self.any_lane_out_by_planted_bug()) else {
+            self.report(Report::LateAnswer(delivery));
+            return;
+        };
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        let LaneState::Out(out) = std::mem::replace(&mut lane.state, LaneState::Filling) else { return };
+        let live: Vec<Span> = out.batch.spans.iter().filter(|span| self.owns_span(span)).copied().collect();
+        let counts =
+            !out.cancelled && !live.is_empty() && !matches!(self.phase, Phase::Leaving { .. } | Phase::Stopped);
+        if !counts && !self.planted(Bug::AcceptStaleAnswer) {
+            self.report(Report::LateAnswer(delivery));
+            return;
+        }
+        let spent = self.count(&out.batch, &answer);
+        let answer = self.misheard(answer);
+        match decide(&answer, spent, &self.policy, self.policy.jitter_seed ^ out.batch.id.0) {
+            Decision::Commit => self.settle(id, &out, live),
+            Decision::Redeliver { delay, reason } => {
+                let delay = self.misjudged(delay, spent);
+                self.report(Report::Waiting {
+                    batch: out.batch.id,
+                    attempt: out.attempt,
+                    delay,
+                    fault: matches!(answer, Answer::Fault(_)),
+                    reason,
+                });
+                self.redeliver(id, out.batch, delay);
+            }
+            Decision::Hold(cause) => self.hold(id, out.batch, &cause),
+            Decision::Stop(cause) => {
+                if self.planted(Bug::CommitOnFatal) {
+                    self.want(&live);
+                    self.send_commits();
+                }
+                self.drain(cause);
+            }
+        }
+    }
+
+    /// The failed attempts of a batch so far: the most that any of its partitions has at its first record here (R4).
+    pub(super) fn spent(&self, batch: &Batch<R>) -> Spent {
+        let mut most = Spent::default();
+        for span in &batch.spans {
+            if let Some(owned) = self.partitions.get(&span.partition) {
+                let spent = owned.spent(span.first);
+                most.retries = most.retries.max(spent.retries);
+                most.faults = most.faults.max(spent.faults);
+            }
+        }
+        most
+    }
+
+    /// Adds this answer to what the batch has spent, and remembers it with each of its partitions.
+    fn count(&mut self, batch: &Batch<R>, answer: &Answer) -> Spent {
+        let mut spent = self.spent(batch);
+        match answer {
+            Answer::Outcome(Outcome::Retryable { .. }) => {
+                spent.retries = spent.retries.saturating_add(1);
+                if self.planted(Bug::ResetFaultsOnRetryable) {
+                    spent.faults = 0;
+                }
+                if self.planted(Bug::UnlimitedRetries) {
+                    spent.retries = 1;
+                }
+            }
+            Answer::Fault(_) if self.planted(Bug::UnlimitedFaults) => {}
+            Answer::Fault(_) => spent.faults = spent.faults.saturating_add(1),
+            Answer::Outcome(Outcome::Ok | Outcome::Fatal { .. }) | Answer::Cancelled => return spent,
+        }
+        for span in &batch.spans {
+            if let Some(owned) = self.partitions.get_mut(&span.partition)
+                && owned.assigned == span.assigned
+            {
+                owned.spend(span.first, spent);
+            }
+        }
+        spent
+    }
+
+    /// All of the batch is done: its parts of the partitions that are still owned are to be committed (B3).
+    fn settle(&mut self, id: LaneId, out: &Out<R>, mut live: Vec<Span>) {
+        self.report(Report::BatchOk { batch: out.batch.id, records: live.iter().map(|span| span.records).sum() });
+        if self.planted(Bug::ForgetKeptPartOfBatch) && live.len() < out.batch.spans.len() {
+            live.clear();
+        }
+        if self.planted(Bug::CommitFirstPartitionOnly) {
+            live.truncate(1);
+        }
+        self.misplace(&mut live);
+        for span in &live {
+            if let Some(owned) = self.partitions.get_mut(&span.partition) {
+                owned.clear_budget();
+            }
+        }
+        if self.planted(Bug::ResetAttemptsOnOtherSuccess) {
+            self.partitions.values_mut().for_each(crate::positions::Owned::clear_budget);
+        }
+        self.want_done(&live, out.plugin);
+        if let Some(lane) = self.lanes.get_mut(&id) {
+            lane.state = LaneState::Settling(live);
+        }
+    }
+
+    fn want_done(&mut self, spans: &[Span], plugin: PluginId) {
+        for span in spans {
+            if let Some(owned) = self.partitions.get_mut(&span.partition)
+                && owned.assigned == span.assigned
+            {
+                owned.commit.wanted = Some(Wanted { next: span.next, leader_epoch: span.leader_epoch, plugin });
+            }
+        }
+    }
+
+    /// Puts a failed batch in line again: from memory, or by reading it again.
+    fn redeliver(&mut self, id: LaneId, batch: Batch<R>, delay: std::time::Duration) {
+        let until = self.now.after(delay);
+        // What is being revoked will not be handed over again here.
+        let partitions = &self.partitions;
+        let stays = |span: &Span| {
+            partitions
+                .get(&span.partition)
+                .is_some_and(|owned| owned.assigned == span.assigned && owned.revoking.is_none())
+        };
+        let Some(mut batch) = batch.retain(stays) else { return };
+        if self.phase != Phase::Running {
+            return;
+        }
+        if self.planted(Bug::LoseLastOnRedelivery) && batch.records.len() > 1 {
+            batch.records = batch.records[..batch.records.len() - 1].into();
+        }
+        let batch = match self.policy.retry.redeliver {
+            Redeliver::Memory => Some(batch),
+            Redeliver::Seek => {
+                self.rewind_batch(&batch);
+                None
+            }
+        };
+        if let Some(lane) = self.lanes.get_mut(&id) {
+            lane.state = LaneState::Waiting { batch, until };
+        }
+    }
+
+    fn hold(&mut self, id: LaneId, batch: Batch<R>, cause: &StopReason) {
+        let reason = match cause {
+            StopReason::Fatal { reason } => HeldReason::Fatal { batch: batch.id, reason: reason.clone() },
+            StopReason::Exhausted { reason } => HeldReason::Exhausted { batch: batch.id, reason: reason.clone() },
+            StopReason::Asked | StopReason::Abandoned { .. } | StopReason::Fenced | StopReason::CommitRefused => return,
+        };
+        if self.phase != Phase::Running {
+            return;
+        }
+        self.report(Report::Held { reason: reason.clone() });
+        let partitions = &self.partitions;
+        let stays = |span: &Span| partitions.get(&span.partition).is_some_and(|owned| owned.revoking.is_none());
+        if let (Some(batch), Some(lane)) = (batch.retain(stays), self.lanes.get_mut(&id)) {
+            lane.state = LaneState::Held { batch: Some(batch), reason };
+        }
+    }
+
+    // What planted bugs make of answers, delays and positions. Without one these change nothing.
+
+    fn any_lane_out_by_planted_bug(&self) -> Option<LaneId> {
+        let stale = self.planted(Bug::AcceptStaleAnswer);
+        self.lanes.iter().find(|(_, lane)| stale && lane.is_out()).map(|(&id, _)| id)
+    }
+
+    fn misheard(&self, answer: Answer) -> Answer {
+        let ok = Answer::Outcome(Outcome::Ok);
+        match answer {
+            Answer::Outcome(Outcome::Retryable { .. }) if self.planted(Bug::TreatRetryableAsOk) => ok,
+            Answer::Fault(fault) if fault.class == FaultClass::Exit && self.planted(Bug::TreatExitAsOk) => ok,
+            Answer::Outcome(Outcome::Fatal { reason }) if self.planted(Bug::TreatFatalAsRetryable) => {
+                Answer::Outcome(Outcome::Retryable { reason, after: None })
+            }
+            Answer::Outcome(_) | Answer::Fault(_) | Answer::Cancelled => answer,
+        }
+    }
+
+    fn misjudged(&self, delay: std::time::Duration, spent: Spent) -> std::time::Duration {
+        let attempt = spent.retries.max(spent.faults);
+        let initial = self.policy.retry.backoff.initial;
+        if self.planted(Bug::RedeliverAtOnce) || (self.planted(Bug::BackoffOverflow) && attempt > 3) {
+            return std::time::Duration::ZERO;
+        }
+        if self.planted(Bug::BackoffWithoutCap) {
+            return initial.saturating_mul(1 << attempt.min(24));
+        }
+        delay
+    }
+
+    fn misplace(&self, spans: &mut [Span]) {
+        let highest = spans.iter().map(|span| span.next).max();
+        for span in spans {
+            if self.planted(Bug::CommitOffsetInsteadOfNext) {
+                span.next.0 -= 1;
+            }
+            if let (true, Some(highest)) = (self.planted(Bug::CommitHighestOfBatch), highest) {
+                span.next = highest;
+            }
+            if let (true, Some(owned)) =
+                (self.planted(Bug::CommitFetchedPosition), self.partitions.get(&span.partition))
+            {
+                span.next = owned.expected;
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Assignment, revocation and loss: partitions come and go, and everything about them comes and goes with them.
+
+use super::{Machine, Phase, Revoke};
+use crate::io::{Action, Assignment, HeldReason, OffsetTrouble, Report, RevokeId, StartPosition};
+use crate::lane::LaneState;
+use crate::planted::Bug;
+use crate::positions::{Owned, Reading};
+use crate::record::{Epoch, Partition};
+use crate::time::Moment;
+
+impl<R: Clone> Machine<R> {
+    pub(super) fn handle_assigned(&mut self, assignments: &[Assignment]) {
+        for assignment in assignments {
+            let partition = assignment.partition;
+            if self.partitions.get(&partition).is_some_and(|owned| owned.assigned == assignment.epoch) {
+                continue;
+            }
+            if self.planted(Bug::ReuseOldPositions)
+                && let Some(owned) = self.partitions.get_mut(&partition)
+            {
+                owned.assigned = assignment.epoch;
+                owned.epoch = assignment.epoch;
+                owned.reading = Reading::Live;
+                continue;
+            }
+            self.remove(partition, true);
+            let mut owned = Owned::new(assignment, self.plugin);
+            if self.planted(Bug::ForgetStartCommit) {
+                owned.commit.wanted = None;
+            }
+            self.partitions.insert(partition, owned);
+            self.report(Report::Assigned { partition, start: assignment.start });
+            if let StartPosition::Unusable(trouble) = assignment.start {
+                self.report(Report::Held { reason: HeldReason::Offset { partition, trouble } });
+            }
+        }
+    }
+
+    /// Forgets what waits, and lets what is out or being committed end within the deadline (B1).
+    pub(super) fn handle_revoking(&mut self, id: RevokeId, partitions: Vec<Partition>, deadline: Moment) {
+        for &partition in &partitions {
+            let Some(owned) = self.partitions.get_mut(&partition) else { continue };
+            owned.revoking = Some(id);
+            if self.planted(Bug::CommitOnRevoke) {
+                self.commit_as_fetched(partition);
+            }
+            if self.planted(Bug::KeepWaitingOnRevoke) {
+                continue;
+            }
+            self.forget_waiting_of_revoked(partition);
+        }
+        self.revokes.push(Revoke { id, partitions, deadline });
+    }
+
+    fn forget_waiting_of_revoked(&mut self, partition: Partition) {
+        let lose_tail = self.planted(Bug::LoseTailOnRevoke);
+        let drop_kept = self.planted(Bug::DropKeptOnRevoke);
+        let id = self.lane_of(partition);
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        let mut met = drop_kept;
+        lane.forget(|record| {
+            let revoked = record.facts.partition == partition;
+            met |= revoked && lose_tail;
+            !revoked && !met
+        });
+        lane.retain_batch(|span| span.partition != partition);
+    }
+
+    /// As revoked, but at once and without any commit (B2).
+    pub(super) fn handle_lost(&mut self, partitions: &[Partition]) {
+        for &partition in partitions {
+            if self.planted(Bug::CommitOnLost) {
+                self.commit_as_fetched(partition);
+                self.send_commits();
+            }
+            self.remove(partition, true);
+        }
+    }
+
+    /// What two planted bugs do: commit what was read, whether handled or not.
+    fn commit_as_fetched(&mut self, partition: Partition) {
+        let plugin = self.plugin;
+        if let Some(owned) = self.partitions.get_mut(&partition)
+            && !owned.commit.in_flight()
+        {
+            owned.commit.wanted = Some(crate::positions::Wanted { next: owned.expected, leader_epoch: None, plugin });
+        }
+    }
+
+    /// Ends the ownership of a partition: everything that hung off it goes.
+    pub(super) fn remove(&mut self, partition: Partition, lost: bool) {
+        if self.partitions.remove(&partition).is_none() {
+            return;
+        }
+        let id = self.lane_of(partition);
+        let mut records = 0;
+        if let Some(lane) = self.lanes.get_mut(&id) {
+            records += lane.forget_partition(partition);
+            records += lane.retain_batch(|span| span.partition != partition);
+        }
+        self.report(Report::Removed { partition, lost, records });
+        self.cancel_orphans();
+    }
+
+    /// Ends hand-overs of which nothing is owned any more.
+    fn cancel_orphans(&mut self) {
+        let partitions = &self.partitions;
+        let actions = &mut self.actions;
+        for lane in self.lanes.values_mut() {
+            if let LaneState::Out(out) = &mut lane.state
+                && !out.cancelled
+                && !out.batch.spans.iter().any(|span| owns(partitions.get(&span.partition), span.assigned))
+            {
+                out.cancelled = true;
+                actions.push_back(Action::Cancel(out.delivery));
+            }
+        }
+    }
+
+    /// Answers each revocation whose partitions are settled, or whose time is over.
+    pub(super) fn answer_revokes(&mut self) {
+        let mut open = std::mem::take(&mut self.revokes);
+        open.retain(|revoke| {
+            let late = revoke.deadline <= self.now && !self.planted(Bug::IgnoreRevokeDeadline);
+            if !late && revoke.partitions.iter().any(|&partition| self.unsettled(partition)) {
+                return true;
+            }
+            if !self.planted(Bug::CommitAfterRevokeAnswered) {
+                for &partition in &revoke.partitions {
+                    // Assigned again under another revocation's eyes: not ours to take.
+                    if self.partitions.get(&partition).is_some_and(|owned| owned.revoking == Some(revoke.id)) {
+                        self.remove(partition, false);
+                    }
+                }
+            }
+            self.act(Action::AnswerRevoke(revoke.id));
+            false
+        });
+        self.revokes.append(&mut open);
+    }
+
+    /// True while something of the partition is with the guest or on its way to being committed.
+    fn unsettled(&self, partition: Partition) -> bool {
+        let Some(owned) = self.partitions.get(&partition) else { return false };
+        if matches!(self.phase, Phase::Leaving { .. } | Phase::Stopped) {
+            return false;
+        }
+        let out = self.lanes.get(&self.lane_of(partition)).and_then(|lane| lane.out());
+        let with_guest = out.is_some_and(|out| !out.cancelled && out.batch.covers(partition));
+        with_guest || !(owned.commit.settled() || self.planted(Bug::AnswerRevokeBeforeCommitEnded))
+    }
+
+    /// The partition cannot be read at its position: held until an operator decides (O1).
+    pub(super) fn handle_trouble(&mut self, partition: Partition, epoch: Epoch, trouble: OffsetTrouble) {
+        let ignored = self.planted(Bug::IgnorePositionTrouble);
+        let Some(owned) = self.partitions.get(&partition) else { return };
+        if ignored || !matches!(owned.reading, Reading::Live) || owned.epoch != epoch {
+            return;
+        }
+        self.hold_partition(partition, trouble);
+    }
+}
+
+/// True when the partition is owned under this very assignment.
+pub(super) fn owns(owned: Option<&Owned>, assigned: Epoch) -> bool {
+    owned.is_some_and(|owned| owned.assigned == assigned)
+}

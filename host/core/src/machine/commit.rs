@@ -1,0 +1,218 @@
+//! Commits: from the wish to the broker's word. Explicit positions only, one request at a time for each partition.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::Machine;
+use crate::backoff;
+use crate::io::{Action, CommitOffset, PluginId, Report, RequestError, RequestId, StopReason};
+use crate::lane::LaneState;
+use crate::planted::Bug;
+use crate::positions::{CommitPhase, Reading};
+use crate::record::{NextOffset, Partition};
+
+impl<R: Clone> Machine<R> {
+    /// Sends every commit that is due, one request for each plugin version whose answers are behind it (C7).
+    pub(super) fn send_commits(&mut self) {
+        if self.is_leaving() {
+            return;
+        }
+        self.ask_unknown();
+        let mut due: BTreeMap<PluginId, Vec<CommitOffset>> = BTreeMap::new();
+        let twice = self.planted(Bug::TwoCommitsInFlight);
+        for (&partition, owned) in &self.partitions {
+            let ready = match owned.commit.phase {
+                CommitPhase::Idle => true,
+                CommitPhase::Backoff(until) => until <= self.now,
+                CommitPhase::InFlight(_, sent) => twice && owned.commit.due().is_some_and(|due| due.next > sent),
+                CommitPhase::Asking(..) | CommitPhase::Unknown { .. } => false,
+            };
+            let wish =
+                owned.commit.due().or(if self.planted(Bug::RewriteIdleCommits) { owned.commit.wanted } else { None });
+            if let (true, Some(wish)) = (ready, wish) {
+                due.entry(wish.plugin).or_default().push(CommitOffset {
+                    partition,
+                    epoch: owned.assigned,
+                    next: wish.next,
+                    leader_epoch: wish.leader_epoch,
+                });
+            }
+        }
+        if self.planted(Bug::RewriteIdleCommits) && !due.values().flatten().any(|offset| self.is_due(offset)) {
+            return;
+        }
+        for (plugin, offsets) in due {
+            let id = self.ids.request();
+            for offset in &offsets {
+                if let Some(owned) = self.partitions.get_mut(&offset.partition) {
+                    owned.commit.phase = CommitPhase::InFlight(id, offset.next);
+                }
+            }
+            self.act(Action::Commit { id, offsets, plugin });
+        }
+    }
+
+    fn is_due(&self, offset: &CommitOffset) -> bool {
+        self.partitions.get(&offset.partition).is_some_and(|owned| owned.commit.due().is_some())
+    }
+
+    /// Asks for the committed offset where a commit's outcome is unknown (I-06).
+    fn ask_unknown(&mut self) {
+        let mut asked = Vec::new();
+        for (&partition, owned) in &self.partitions {
+            if let CommitPhase::Unknown { not_before, .. } = owned.commit.phase
+                && not_before <= self.now
+            {
+                asked.push(partition);
+            }
+        }
+        if asked.is_empty() {
+            return;
+        }
+        let id = self.ids.request();
+        for partition in &asked {
+            if let Some(owned) = self.partitions.get_mut(partition)
+                && let CommitPhase::Unknown { sent, .. } = owned.commit.phase
+            {
+                owned.commit.phase = CommitPhase::Asking(id, sent);
+            }
+        }
+        self.act(Action::AskCommitted { id, partitions: asked });
+    }
+
+    pub(super) fn handle_commit_ended(&mut self, id: RequestId, result: Result<(), RequestError>) {
+        let sent: Vec<(Partition, NextOffset)> = self
+            .partitions
+            .iter()
+            .filter_map(|(&partition, owned)| match owned.commit.phase {
+                CommitPhase::InFlight(request, next) if request == id => Some((partition, next)),
+                _ => None,
+            })
+            .collect();
+        if sent.is_empty() {
+            return;
+        }
+        let result = self.misread(result);
+        match result {
+            Ok(()) => self.confirm(&sent),
+            Err(RequestError::Temporary) => self.commits_failed(id, &sent, RequestError::Temporary),
+            Err(RequestError::Unknown) => self.commits_failed(id, &sent, RequestError::Unknown),
+            // Not a member any more: these partitions are lost, and come again with the next assignment (C3).
+            Err(RequestError::NotOurs) => sent.iter().for_each(|&(partition, _)| self.remove(partition, true)),
+            Err(RequestError::Fenced) => self.abandon(StopReason::Fenced),
+            Err(RequestError::Refused) => self.abandon(StopReason::CommitRefused),
+        }
+    }
+
+    fn confirm(&mut self, sent: &[(Partition, NextOffset)]) {
+        let mut offsets = Vec::with_capacity(sent.len());
+        for &(partition, next) in sent {
+            let Some(owned) = self.partitions.get_mut(&partition) else { continue };
+            let leader_epoch = owned.commit.wanted.and_then(|wanted| wanted.leader_epoch);
+            offsets.push(CommitOffset { partition, epoch: owned.assigned, next, leader_epoch });
+            owned.commit.confirm(next);
+        }
+        self.report(Report::Committed { offsets });
+    }
+
+    /// Tries again after a wait; after too many tries reads the records again from the committed offset (C2).
+    fn commits_failed(&mut self, id: RequestId, sent: &[(Partition, NextOffset)], error: RequestError) {
+        let mut longest = Duration::ZERO;
+        let mut given_up = Vec::new();
+        for &(partition, next) in sent {
+            let spacing = !self.planted(Bug::RetryCommitWithoutSpacing);
+            let for_ever = self.planted(Bug::RetryCommitForEver);
+            let skip_lookup = self.planted(Bug::SkipLookupAfterUnknown);
+            let tries_max = self.policy.commit.tries_max.get();
+            let seed = self.policy.jitter_seed ^ id.0;
+            let Some(owned) = self.partitions.get_mut(&partition) else { continue };
+            owned.commit.tries = owned.commit.tries.saturating_add(1);
+            let wait = backoff::delay(&self.policy.commit.backoff, owned.commit.tries, seed);
+            let wait = if spacing { wait } else { Duration::ZERO };
+            longest = longest.max(wait);
+            let again = self.now.after(wait);
+            owned.commit.phase = match error {
+                RequestError::Unknown if !skip_lookup => CommitPhase::Unknown { sent: next, not_before: again },
+                _ => CommitPhase::Backoff(again),
+            };
+            let only_start = owned.commit.only_start();
+            if owned.commit.tries >= tries_max && error == RequestError::Temporary && !only_start && !for_ever {
+                given_up.push(partition);
+            }
+        }
+        self.report(Report::RequestFailed { id, error, again_in: longest });
+        for partition in given_up {
+            self.give_commit_up(partition);
+        }
+    }
+
+    /// The wish is dropped and the partition read again from wherever the broker says it stands: the records of the
+    /// batch come a second time, none is lost.
+    fn give_commit_up(&mut self, partition: Partition) {
+        if let Some(owned) = self.partitions.get_mut(&partition) {
+            owned.commit.wanted = None;
+            owned.commit.phase = CommitPhase::Idle;
+            owned.commit.tries = 0;
+        }
+        self.rewind(partition);
+    }
+
+    /// The answer to a look-up that a commit of unknown outcome asked for. True when it was for this partition.
+    pub(super) fn learn_commit(
+        &mut self,
+        id: RequestId,
+        partition: Partition,
+        result: Result<Option<NextOffset>, RequestError>,
+    ) {
+        let Some(owned) = self.partitions.get_mut(&partition) else { return };
+        let CommitPhase::Asking(request, sent) = owned.commit.phase else { return };
+        if request != id {
+            return;
+        }
+        match result {
+            Ok(Some(committed)) if committed >= sent => owned.commit.confirm(committed),
+            // It was not done. The tries go on counting, and so does the spacing between them.
+            Ok(_) => {
+                let exhausted = owned.commit.tries >= self.policy.commit.tries_max.get();
+                owned.commit.phase = CommitPhase::Idle;
+                if exhausted && !owned.commit.only_start() {
+                    self.give_commit_up(partition);
+                }
+            }
+            Err(_) => {
+                owned.commit.tries = owned.commit.tries.saturating_add(1);
+                let wait =
+                    backoff::delay(&self.policy.commit.backoff, owned.commit.tries, self.policy.jitter_seed ^ id.0);
+                owned.commit.phase = CommitPhase::Unknown { sent, not_before: self.now.after(wait) };
+            }
+        }
+    }
+
+    /// Frees each lane whose last batch is committed. A partition that is gone, or is read again from its committed
+    /// offset, has nothing left to wait for.
+    pub(super) fn finish_settled(&mut self) {
+        let partitions = &self.partitions;
+        for lane in self.lanes.values_mut() {
+            let LaneState::Settling(spans) = &lane.state else { continue };
+            let settled = spans.iter().all(|span| match partitions.get(&span.partition) {
+                Some(owned) if owned.assigned == span.assigned => {
+                    matches!(owned.reading, Reading::Moving(_))
+                        || owned.commit.confirmed.is_some_and(|confirmed| confirmed >= span.next)
+                }
+                Some(_) | None => true,
+            });
+            if settled {
+                lane.state = LaneState::Filling;
+            }
+        }
+    }
+
+    fn misread(&self, result: Result<(), RequestError>) -> Result<(), RequestError> {
+        match result {
+            Err(RequestError::Unknown) if self.planted(Bug::TreatUnknownCommitAsDone) => Ok(()),
+            Err(RequestError::Temporary) if self.planted(Bug::TreatFailedCommitAsDone) => Ok(()),
+            Err(RequestError::NotOurs) if self.planted(Bug::TreatNotOursAsTemporary) => Err(RequestError::Temporary),
+            Ok(()) | Err(_) => result,
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! From records to hand-overs: what is taken in, when a batch closes, which lane is next.
+
+use std::num::{NonZeroU32, NonZeroU64};
+use std::time::Duration;
+
+use super::assign::owns;
+use super::{Machine, Phase};
+use crate::batch::Batch;
+use crate::io::{Action, BatchId, ClosedBy, Delivery, HeldReason, Report};
+use crate::lane::{Front, Lane, LaneState, Out};
+use crate::planted::Bug;
+use crate::policy::{BatchLimits, Scope};
+use crate::positions::{LaneId, Owned, Reading, Wanted};
+use crate::record::{NextOffset, Record, RecordFacts};
+use crate::time::Moment;
+
+impl<R: Clone> Machine<R> {
+    /// Takes records in. A record is dropped when it belongs to an old epoch or was read before, and for no other reason
+    /// as long as hand-overs are to come at all (I-13).
+    pub(super) fn handle_fetched(&mut self, records: Vec<(RecordFacts, R)>) {
+        let mut dropped = 0;
+        for (facts, body) in records {
+            let taken = self.partitions.get(&facts.partition).is_some_and(|owned| self.takes(owned, &facts));
+            let lane = self.lane_of(facts.partition);
+            if !taken || self.drops_while_waiting(lane) {
+                dropped += 1;
+                continue;
+            }
+            if let Some(owned) = self.partitions.get_mut(&facts.partition) {
+                owned.expected = facts.offset.next();
+            }
+            if self.phase == Phase::Running || self.planted(Bug::DeliverAfterStop) {
+                let now = self.now;
+                self.lanes.entry(lane).or_insert_with(|| Lane::new(now)).push(Record { facts, arrived: now, body });
+            }
+        }
+        if dropped > 0 {
+            self.report(Report::DroppedStale { records: dropped });
+        }
+    }
+
+    fn takes(&self, owned: &Owned, facts: &RecordFacts) -> bool {
+        let live = match &owned.reading {
+            Reading::Live => owned.epoch == facts.epoch,
+            Reading::Moving(_) => self.planted(Bug::KeepEpochOnRewind) && owned.epoch == facts.epoch,
+            Reading::Stopped => false,
+        };
+        let repeated = !owned.expected.reaches(facts.offset) && !self.planted(Bug::AcceptBelowNext);
+        let gap = self.planted(Bug::DropOnGap)
+            && Some(owned.expected) != owned.commit.start
+            && owned.expected != NextOffset(facts.offset.0);
+        let going = owned.revoking.is_some() && !self.planted(Bug::AcceptWhileRevoking);
+        (live || self.planted(Bug::IgnoreEpoch)) && !repeated && !gap && !going
+    }
+
+    fn drops_while_waiting(&self, lane: LaneId) -> bool {
+        self.planted(Bug::DropWhileWaiting)
+            && self.lanes.get(&lane).is_some_and(|lane| matches!(lane.state, LaneState::Waiting { .. }))
+    }
+
+    /// Hands over from every lane that can, as far as there are workers.
+    pub(super) fn deliver_ready(&mut self) {
+        while self.may_deliver() {
+            let Some(lane) = self.next_ready_lane() else { return };
+            self.turn = Some(lane);
+            self.deliver_from(lane);
+        }
+    }
+
+    pub(super) fn may_deliver(&self) -> bool {
+        let running = self.phase == Phase::Running || self.planted(Bug::DeliverAfterStop);
+        let paused = self.paused && !self.planted(Bug::DeliverWhilePaused);
+        running && !paused && self.has_worker()
+    }
+
+    fn has_worker(&self) -> bool {
+        match self.policy.scope {
+            Scope::Consumer => true,
+            Scope::Partition { workers } => {
+                let out = self.lanes.values().filter(|lane| lane.is_out()).count();
+                out < workers.get() as usize || self.planted(Bug::IgnoreWorkers)
+            }
+        }
+    }
+
+    /// The first lane behind the one that handed over last whose front is ready.
+    fn next_ready_lane(&mut self) -> Option<LaneId> {
+        let ids: Vec<LaneId> = self.lanes.keys().copied().collect();
+        let start = self.turn.map_or(0, |turn| ids.partition_point(|id| *id <= turn));
+        (0..ids.len()).map(|step| ids[(start + step) % ids.len()]).find(|&id| self.is_ready(id))
+    }
+
+    /// True when the lane is free and its front is a batch. Blocks the lane when its front can never be one (A4).
+    fn is_ready(&mut self, id: LaneId) -> bool {
+        let now = self.now;
+        let limits = self.limits();
+        let two_out = self.planted(Bug::TwoBatchesOut);
+        let unsettled = self.planted(Bug::DeliverWhileSettling);
+        let Some(lane) = self.lanes.get_mut(&id) else { return false };
+        let free = match lane.state {
+            LaneState::Filling => true,
+            LaneState::Out(_) => two_out,
+            LaneState::Settling(_) => unsettled,
+            LaneState::Waiting { .. } | LaneState::Held { .. } => false,
+        };
+        if !free {
+            return false;
+        }
+        match lane.front(now, &limits) {
+            Front::Ready(..) => true,
+            Front::Empty | Front::DueAt(_) => self.planted(Bug::DeliverEmptyBatch) && self.batch_was_taken_away(id),
+            Front::TooLarge(facts) => {
+                self.handle_too_large(id, facts);
+                false
+            }
+        }
+    }
+
+    /// The batch that would have been handed over lost all its records: only a planted bug hands it over.
+    fn batch_was_taken_away(&self, id: LaneId) -> bool {
+        self.lanes.get(&id).is_some_and(|lane| lane.waiting().next().is_none() && lane.flushed > Moment::default())
+            && !self.revokes.is_empty()
+    }
+
+    fn handle_too_large(&mut self, id: LaneId, facts: RecordFacts) {
+        let skip = self.planted(Bug::SkipOversizedRecord);
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        if skip {
+            lane.cut(1);
+            return;
+        }
+        let reason = HeldReason::RecordTooLarge { facts };
+        lane.state = LaneState::Held { batch: None, reason: reason.clone() };
+        self.report(Report::Held { reason });
+    }
+
+    fn deliver_from(&mut self, id: LaneId) {
+        let now = self.now;
+        let limits = self.limits();
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        let (records, closed_by) = match lane.front(now, &limits) {
+            Front::Ready(records, closed_by) => (records, closed_by),
+            Front::Empty | Front::DueAt(_) | Front::TooLarge(_) => (0, ClosedBy::Wait),
+        };
+        let records = lane.cut(records);
+        if closed_by == ClosedBy::Bytes && self.planted(Bug::LoseRecordThatDidNotFit) {
+            self.lanes.get_mut(&id).map(|lane| lane.cut(1));
+        }
+        self.ids.batch += 1;
+        let partitions = &self.partitions;
+        let assigned = |partition| partitions.get(&partition).map(|owned| owned.assigned);
+        let batch = Batch::close(BatchId(self.ids.batch), records, closed_by, assigned);
+        self.hand_over(id, batch);
+    }
+
+    /// Gives a batch to the guest.
+    pub(super) fn hand_over(&mut self, id: LaneId, batch: Batch<R>) {
+        let delivery = self.ids.delivery();
+        let spent = self.spent(&batch);
+        let attempt = spent.retries.saturating_add(spent.faults).saturating_add(1);
+        if self.planted(Bug::CommitBeforeOk) {
+            self.want(&batch.spans.clone());
+            self.send_commits();
+        }
+        self.act(Action::Deliver(Delivery {
+            id: delivery,
+            batch: batch.id,
+            attempt,
+            plugin: self.plugin,
+            records: std::sync::Arc::clone(&batch.records),
+            bytes: batch.bytes,
+            closed_by: batch.closed_by,
+        }));
+        let now = self.now;
+        let lane = self.lanes.entry(id).or_insert_with(|| Lane::new(now));
+        lane.flushed = now;
+        lane.state = LaneState::Out(Out { delivery, attempt, plugin: self.plugin, batch, cancelled: false });
+    }
+
+    /// When a lane that could hand over is due by its age, or a failed batch by its delay.
+    pub(super) fn lanes_wakeup(&mut self) -> Option<Moment> {
+        let may_deliver = self.may_deliver();
+        let limits = self.limits();
+        let by_record_only = self.planted(Bug::WaitNeedsRecord);
+        let now = self.now;
+        self.lanes
+            .values_mut()
+            .filter_map(|lane| match lane.state {
+                LaneState::Waiting { until, .. } => may_deliver.then_some(until),
+                LaneState::Filling if may_deliver && !by_record_only => match lane.front(now, &limits) {
+                    Front::DueAt(due) => Some(due),
+                    Front::Ready(..) => Some(now),
+                    Front::Empty | Front::TooLarge(_) => None,
+                },
+                LaneState::Filling | LaneState::Out(_) | LaneState::Settling(_) | LaneState::Held { .. } => None,
+            })
+            .min()
+    }
+
+    pub(super) fn limits(&self) -> BatchLimits {
+        let mut limits = self.policy.batch;
+        if self.planted(Bug::CloseOneRecordLate) {
+            limits.records_max = limits.records_max.saturating_add(1);
+        }
+        if self.planted(Bug::ExceedBytes) {
+            limits.bytes_max = NonZeroU64::new(limits.bytes_max.get().saturating_mul(2)).unwrap_or(limits.bytes_max);
+        }
+        if self.planted(Bug::AgeFromLastFlush) {
+            limits.wait_max = Duration::ZERO;
+        }
+        limits
+    }
+
+    /// True when the batch's partition still belongs to this member under the assignment it was read in.
+    pub(super) fn owns_span(&self, span: &crate::batch::Span) -> bool {
+        owns(self.partitions.get(&span.partition), span.assigned)
+    }
+
+    /// Wishes the commit of these parts of partitions, as far as they are still owned.
+    pub(super) fn want(&mut self, spans: &[crate::batch::Span]) {
+        let plugin = self.plugin;
+        for span in spans {
+            if let Some(owned) = self.partitions.get_mut(&span.partition)
+                && owned.assigned == span.assigned
+            {
+                owned.commit.wanted = Some(Wanted { next: span.next, leader_epoch: span.leader_epoch, plugin });
+            }
+        }
+    }
+}
+
+// The limits are non-zero by type, so that a batch can always hold a record.
+const _: fn(&BatchLimits) -> (NonZeroU32, NonZeroU64) = |limits| (limits.records_max, limits.bytes_max);

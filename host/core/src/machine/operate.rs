@@ -1,0 +1,106 @@
+//! What an operator asks for while the machine runs: pause, resume, retry, another plugin version; and memory pressure.
+
+use super::{Machine, Phase};
+use crate::io::{PluginId, Report};
+use crate::lane::LaneState;
+use crate::planted::Bug;
+use crate::positions::{Owned, Reading};
+use crate::record::Partition;
+
+impl<R: Clone> Machine<R> {
+    /// The new version takes over from the next hand-over on. What waits or is held because of the old one's answers is
+    /// handed over at once, with a fresh budget (S4, R2).
+    pub(super) fn handle_plugin_ready(&mut self, plugin: PluginId) {
+        if plugin == self.plugin || self.phase != Phase::Running {
+            return;
+        }
+        let waits = self.lanes.values().any(|lane| matches!(lane.state, LaneState::Waiting { .. }));
+        if waits && self.planted(Bug::KeepOldPluginInBackoff) {
+            return;
+        }
+        let from = std::mem::replace(&mut self.plugin, plugin);
+        self.report(Report::PluginSwitched { from, to: plugin });
+        if !self.planted(Bug::KeepAttemptsOnSwap) {
+            self.partitions.values_mut().for_each(Owned::clear_budget);
+        }
+        self.release_lanes();
+    }
+
+    pub(super) fn handle_resume(&mut self) {
+        if !self.planted(Bug::ForgetResume) {
+            self.paused = false;
+        }
+    }
+
+    /// Held lanes are handed over again; held partitions are read again from their committed offset.
+    pub(super) fn handle_retry(&mut self) {
+        if self.phase != Phase::Running {
+            return;
+        }
+        self.partitions.values_mut().for_each(Owned::clear_budget);
+        self.release_lanes();
+        let held: Vec<Partition> = self
+            .partitions
+            .iter()
+            .filter(|(_, owned)| matches!(owned.reading, Reading::Stopped))
+            .map(|(&partition, _)| partition)
+            .collect();
+        for partition in held {
+            self.report(Report::Released);
+            self.rewind(partition);
+        }
+    }
+
+    /// Ends every back-off and every hold of a lane.
+    fn release_lanes(&mut self) {
+        let now = self.now;
+        let mut released = 0;
+        for lane in self.lanes.values_mut() {
+            let state = std::mem::replace(&mut lane.state, LaneState::Filling);
+            lane.state = match state {
+                LaneState::Waiting { batch, .. } => LaneState::Waiting { batch, until: now },
+                LaneState::Held { batch, .. } => {
+                    released += 1;
+                    LaneState::Waiting { batch, until: now }
+                }
+                state @ (LaneState::Filling | LaneState::Out(_) | LaneState::Settling(_)) => state,
+            };
+        }
+        for _ in 0..released {
+            self.report(Report::Released);
+        }
+    }
+
+    /// Lanes that only wait give their records up; these are read again from the committed offset.
+    pub(super) fn handle_memory_short(&mut self) {
+        let mut given_up = Vec::new();
+        for lane in self.lanes.values_mut() {
+            if let LaneState::Waiting { batch, .. } | LaneState::Held { batch, .. } = &mut lane.state {
+                given_up.extend(batch.take());
+            }
+        }
+        for batch in given_up {
+            self.rewind_batch(&batch);
+        }
+    }
+
+    /// Hands failed batches over again whose delay is over.
+    pub(super) fn finish_waiting(&mut self) {
+        let now = self.now;
+        let due: Vec<_> = self
+            .lanes
+            .iter()
+            .filter(|(_, lane)| matches!(lane.state, LaneState::Waiting { until, .. } if until <= now))
+            .map(|(&id, _)| id)
+            .collect();
+        for id in due {
+            let may_deliver = self.may_deliver();
+            let Some(lane) = self.lanes.get_mut(&id) else { continue };
+            match std::mem::replace(&mut lane.state, LaneState::Filling) {
+                LaneState::Waiting { batch: Some(batch), .. } if may_deliver => self.hand_over(id, batch),
+                LaneState::Waiting { batch: None, .. } => {}
+                state => lane.state = state,
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! One assigned partition: everything the core remembers of it hangs off one value, made on assignment and gone with it.
+//!
+//! Many public bug reports are one of these things outliving the assignment; here nothing can.
+
+use crate::decide::Spent;
+use crate::io::{Assignment, HeldReason, PluginId, RequestId, RevokeId, StartPosition};
+use crate::record::{Epoch, LeaderEpoch, NextOffset, Offset, Partition};
+use crate::time::Moment;
+
+/// One partition while it belongs to this member.
+#[derive(Debug)]
+pub(crate) struct Owned {
+    /// The epoch of the assignment; stays when a seek raises the epoch of reading.
+    pub(crate) assigned: Epoch,
+    /// The epoch of the current reading, or of the last one while nothing is read.
+    pub(crate) epoch: Epoch,
+    pub(crate) reading: Reading,
+    /// The next record taken in lies here or behind.
+    pub(crate) expected: NextOffset,
+    pub(crate) commit: Commit,
+    budget: Budget,
+    pub(crate) held: Option<HeldReason>,
+    /// Set while a revocation of it waits for its answer.
+    pub(crate) revoking: Option<RevokeId>,
+}
+
+/// Whether and how records of a partition are being read.
+#[derive(Debug)]
+pub(crate) enum Reading {
+    /// Records of the current epoch are taken in.
+    Live,
+    /// The position is being moved; until that has worked nothing is taken in (R3).
+    Moving(Move),
+    /// There is no position to read from; see `held`.
+    Stopped,
+}
+
+/// A rewind by seek on its way: learn the committed offset, seek to it, check the result.
+#[derive(Debug)]
+pub(crate) struct Move {
+    pub(crate) step: Step,
+    /// Failed tries of the current step.
+    pub(crate) tries: u32,
+    /// No try before this moment.
+    pub(crate) not_before: Moment,
+}
+
+/// The step a rewind stands at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    Ask,
+    Asking(RequestId),
+    Seek(NextOffset),
+    Seeking(RequestId, NextOffset),
+}
+
+/// What is committed of a partition, what should be, and how far the way there is.
+#[derive(Debug)]
+pub(crate) struct Commit {
+    /// The position at assignment: where to go when nothing is committed. Never the reset policy.
+    /// `None`: there was no usable position.
+    pub(crate) start: Option<NextOffset>,
+    /// The committed position as last confirmed by the broker.
+    pub(crate) confirmed: Option<NextOffset>,
+    pub(crate) wanted: Option<Wanted>,
+    pub(crate) phase: CommitPhase,
+    /// Failed tries of the current wish.
+    pub(crate) tries: u32,
+}
+
+/// A position that should be committed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) next: NextOffset,
+    pub(crate) leader_epoch: Option<LeaderEpoch>,
+    pub(crate) plugin: PluginId,
+}
+
+/// What a partition's commit waits for. One request at a time (C4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CommitPhase {
+    Idle,
+    InFlight(RequestId, NextOffset),
+    /// The outcome is unknown: the committed offset has to be read before anything else (C5).
+    Unknown {
+        sent: NextOffset,
+        not_before: Moment,
+    },
+    Asking(RequestId, NextOffset),
+    /// Failed; sent again at this moment (C2).
+    Backoff(Moment),
+}
+
+/// Failed attempts since the last progress, counted at the first record that is not done (R4).
+#[derive(Clone, Copy, Debug, Default)]
+struct Budget {
+    at: Option<Offset>,
+    spent: Spent,
+}
+
+impl Owned {
+    pub(crate) fn new(assignment: &Assignment, plugin: PluginId) -> Self {
+        let (start, confirmed) = match assignment.start {
+            StartPosition::Committed(next) => (Some(next), Some(next)),
+            StartPosition::Reset(next) => (Some(next), None),
+            StartPosition::Unusable(_) => (None, None),
+        };
+        let (reading, held) = match assignment.start {
+            StartPosition::Unusable(trouble) => {
+                (Reading::Stopped, Some(HeldReason::Offset { partition: assignment.partition, trouble }))
+            }
+            StartPosition::Committed(_) | StartPosition::Reset(_) => (Reading::Live, None),
+        };
+        // A start that the reset policy chose is committed once, so that a crash before the first batch cannot skip it (C8).
+        let wanted = match assignment.start {
+            StartPosition::Reset(next) => Some(Wanted { next, leader_epoch: None, plugin }),
+            StartPosition::Committed(_) | StartPosition::Unusable(_) => None,
+        };
+        Self {
+            assigned: assignment.epoch,
+            epoch: assignment.epoch,
+            reading,
+            expected: start.unwrap_or(NextOffset(0)),
+            commit: Commit { start, confirmed, wanted, phase: CommitPhase::Idle, tries: 0 },
+            budget: Budget::default(),
+            held,
+            revoking: None,
+        }
+    }
+
+    /// The failed attempts that count for a batch whose first record of this partition is `first`.
+    pub(crate) fn spent(&self, first: Offset) -> Spent {
+        if self.budget.at == Some(first) { self.budget.spent } else { Spent::default() }
+    }
+
+    /// Remembers the failed attempts of the batch that starts at `first`.
+    pub(crate) fn spend(&mut self, first: Offset, spent: Spent) {
+        self.budget = Budget { at: Some(first), spent };
+    }
+
+    /// Progress, or a new plugin version: what was spent no longer counts.
+    pub(crate) fn clear_budget(&mut self) {
+        self.budget = Budget::default();
+    }
+}
+
+impl Commit {
+    /// True when everything that should be committed is known to be.
+    pub(crate) fn settled(&self) -> bool {
+        self.phase == CommitPhase::Idle && self.due().is_none()
+    }
+
+    /// The wish that is still to be fulfilled. An unchanged offset is none (C4).
+    pub(crate) fn due(&self) -> Option<Wanted> {
+        self.wanted.filter(|wanted| self.confirmed.is_none_or(|confirmed| wanted.next > confirmed))
+    }
+
+    /// True when all that is wished for is the start position itself: no record depends on it.
+    pub(crate) fn only_start(&self) -> bool {
+        self.wanted.is_some_and(|wanted| Some(wanted.next) == self.start)
+    }
+
+    /// True while a request may still change the committed offset.
+    pub(crate) fn in_flight(&self) -> bool {
+        matches!(self.phase, CommitPhase::InFlight(..))
+    }
+
+    pub(crate) fn confirm(&mut self, next: NextOffset) {
+        self.confirmed = Some(self.confirmed.map_or(next, |confirmed| confirmed.max(next)));
+        self.phase = CommitPhase::Idle;
+        self.tries = 0;
+    }
+}
+
+/// The sequence that a partition belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum LaneId {
+    /// All partitions of this member.
+    Consumer,
+    /// One partition.
+    Of(Partition),
+}
