@@ -1,0 +1,65 @@
+//! Builds the host's binary and runs it for a person: the demo and the measurements.
+//!
+//! It must not know what the host prints.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use crate::{plugins, tools, workspace};
+
+/// Builds the `gristmill` binary and returns its path.
+///
+/// The whole workspace is named to cargo, although one binary is built: a narrower choice has another set of features
+/// and would build wasmtime and librdkafka a second time.
+///
+/// # Errors
+///
+/// When a tool is missing or the build fails; cargo's own messages went to stderr.
+pub fn build() -> Result<PathBuf> {
+    tools::require(tools::FOR_THE_HOST)?;
+    let mut command = workspace::cargo();
+    command.args(["build", "--workspace", "--bin", "gristmill"]);
+    workspace::run(&mut command).context("cannot build the host")?;
+    Ok(workspace::target_dir().join("debug").join("gristmill"))
+}
+
+/// Runs `gristmill demo` with the arguments given.
+///
+/// # Errors
+///
+/// When something does not build. The demo's own exit code is passed on.
+pub fn demo(arguments: &[&str]) -> Result<ExitCode> {
+    let begun = Instant::now();
+    let folder = plugins::build()?;
+    let binary = build()?;
+    note(&format!("built in {:.1} s", begun.elapsed().as_secs_f64()));
+    let mut command = Command::new(binary);
+    command.arg("demo").args(arguments).env("GRISTMILL_PLUGINS", folder);
+    Ok(exit_code(workspace::status(&mut command)?))
+}
+
+/// Runs the measurements of the `bench` target of the tests with the arguments given.
+///
+/// # Errors
+///
+/// When something does not build or a tool is missing.
+pub fn bench(arguments: &[&str]) -> Result<ExitCode> {
+    tools::require(tools::FOR_KAFKA)?;
+    plugins::build()?;
+    let mut command = workspace::cargo();
+    command.args(["bench", "--workspace", "--bench", "throughput", "--"]).args(arguments);
+    Ok(exit_code(workspace::status(&mut command)?))
+}
+
+/// What another program's end means for ours. A program ended by a signal has no code of its own.
+pub(crate) fn exit_code(status: std::process::ExitStatus) -> ExitCode {
+    status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
+}
+
+#[expect(clippy::print_stderr, reason = "progress is for the person who waits, and must stay out of the output")]
+fn note(text: &str) {
+    eprintln!("xtask: {text}");
+}

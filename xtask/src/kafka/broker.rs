@@ -1,0 +1,283 @@
+//! One running broker: started on free ports in a folder of its own, ended by a signal, started again, gone on drop.
+//!
+//! It must not know what is stored in it.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+
+use crate::kafka::install::{Installation, copy_folder};
+use crate::kafka::watchdog::Watchdog;
+use crate::kafka::{port, properties};
+
+/// A broker is there in two seconds on a quiet machine; this is for a machine that compiles meanwhile.
+const START_WITHIN: Duration = Duration::from_secs(90);
+
+/// A broker that is asked to end does so in about a second when nobody else is in its cluster.
+const END_WITHIN: Duration = Duration::from_secs(60);
+
+const HEAP_MIB_MAX: u32 = 256;
+
+/// How a broker is to be started.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Further lines of `server.properties`; they win over ours.
+    pub properties: Vec<(String, String)>,
+}
+
+/// A running Apache Kafka with one node. Dropping it kills the process and removes its data.
+#[derive(Debug)]
+pub struct Broker {
+    installation: Installation,
+    folder: PathBuf,
+    port: u16,
+    starts: u32,
+    process: Option<(Child, Watchdog)>,
+}
+
+/// How an attempt to start ended, when not well.
+enum StartError {
+    /// Somebody took the port between our look and the broker's.
+    PortTaken,
+    Other(anyhow::Error),
+}
+
+impl Broker {
+    /// Starts a broker with an empty log and waits until it serves.
+    ///
+    /// # Errors
+    ///
+    /// When Kafka cannot be installed or does not start in time; the error then holds the end of its log.
+    pub fn start(options: &Options) -> Result<Self> {
+        let installation = Installation::ready()?;
+        Self::start_from(installation, &installation.template(), &options.properties, |made| made.java(HEAP_MIB_MAX))
+    }
+
+    /// Starts a broker on a copy of `data` with a JVM command of the caller's, to make the installation itself.
+    pub(super) fn start_with(java: Command, installation: &Installation, data: &Path) -> Result<Self> {
+        let mut java = Some(java);
+        Self::start_from(installation, data, &[], |made| java.take().unwrap_or_else(|| made.java(HEAP_MIB_MAX)))
+    }
+
+    fn start_from(
+        installation: &Installation,
+        data: &Path,
+        extra: &[(String, String)],
+        mut java: impl FnMut(&Installation) -> Command,
+    ) -> Result<Self> {
+        let mut tries_left = 3;
+        loop {
+            let folder = new_folder()?;
+            let mut broker =
+                Self { installation: installation.clone(), folder, port: port::free()?, starts: 0, process: None };
+            copy_folder(data, &broker.data())?;
+            let text = properties::server(&broker.data(), broker.port, port::free()?, extra);
+            fs::write(broker.properties(), text).context("cannot write the broker's properties")?;
+            match broker.launch(java(installation)) {
+                Ok(()) => return Ok(broker),
+                Err(StartError::PortTaken) if tries_left > 1 => tries_left -= 1,
+                Err(StartError::PortTaken) => bail!("every port that was free was taken a moment later"),
+                Err(StartError::Other(error)) => return Err(error),
+            }
+        }
+    }
+
+    /// The address to give to clients: `127.0.0.1:PORT`.
+    #[must_use]
+    pub fn bootstrap(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// The process number, while it runs.
+    #[must_use]
+    pub fn process_id(&self) -> Option<u32> {
+        self.process.as_ref().map(|(child, _)| child.id())
+    }
+
+    /// Kills the process at once, as a power failure would (SIGKILL). Data and port are kept for [`Broker::restart`].
+    ///
+    /// # Errors
+    ///
+    /// When the process cannot be waited for.
+    pub fn kill(&mut self) -> Result<()> {
+        if let Some((mut child, watchdog)) = self.process.take() {
+            drop(watchdog);
+            child.kill().context("cannot kill the broker")?;
+            child.wait().context("cannot wait for the broker")?;
+        }
+        Ok(())
+    }
+
+    /// Asks the process to end (SIGTERM) and waits for it. Data and port are kept for [`Broker::restart`].
+    ///
+    /// # Errors
+    ///
+    /// When it does not end in time.
+    pub fn terminate(&mut self) -> Result<()> {
+        self.signal("TERM")?;
+        let deadline = Instant::now() + END_WITHIN;
+        while let Some((child, _)) = self.process.as_mut() {
+            if child.try_wait().context("cannot wait for the broker")?.is_some() {
+                self.process = None;
+            } else if Instant::now() > deadline {
+                bail!("the broker did not end within {END_WITHIN:?}:\n{}", self.log_tail());
+            } else {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        }
+        Ok(())
+    }
+
+    /// Freezes the process (SIGSTOP): its connections stay open and nothing is answered.
+    ///
+    /// # Errors
+    ///
+    /// When it does not run.
+    pub fn freeze(&self) -> Result<()> {
+        self.signal("STOP")
+    }
+
+    /// Lets a frozen process go on (SIGCONT).
+    ///
+    /// # Errors
+    ///
+    /// When it does not run.
+    pub fn thaw(&self) -> Result<()> {
+        self.signal("CONT")
+    }
+
+    /// Starts the process again on the same port and the same data.
+    ///
+    /// # Errors
+    ///
+    /// When it still runs, or does not start in time.
+    pub fn restart(&mut self) -> Result<()> {
+        if self.process.is_some() {
+            bail!("the broker still runs: kill or terminate it first");
+        }
+        match self.launch(self.installation.java(HEAP_MIB_MAX)) {
+            Ok(()) => Ok(()),
+            Err(StartError::PortTaken) => bail!("port {} was taken while the broker was down", self.port),
+            Err(StartError::Other(error)) => Err(error),
+        }
+    }
+
+    /// The last lines of the broker's log, for error texts.
+    #[must_use]
+    pub fn log_tail(&self) -> String {
+        let text = fs::read_to_string(self.log()).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(30)..].join("\n")
+    }
+
+    /// Lets go of the process: it runs on after us. Returns its number and its folder.
+    pub(super) fn release(mut self) -> Option<(u32, PathBuf)> {
+        let (child, watchdog) = self.process.take()?;
+        drop(watchdog);
+        Some((child.id(), std::mem::take(&mut self.folder)))
+    }
+
+    pub(super) fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    pub(super) fn installation(&self) -> &Installation {
+        &self.installation
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    fn properties(&self) -> PathBuf {
+        self.folder.join("server.properties")
+    }
+
+    /// A file for each start: a line of the last run must not be taken for one of this run.
+    fn log(&self) -> PathBuf {
+        self.folder.join(format!("broker-{}.log", self.starts))
+    }
+
+    fn launch(&mut self, mut java: Command) -> std::result::Result<(), StartError> {
+        self.starts += 1;
+        self.spawn(&mut java).map_err(StartError::Other)?;
+        let deadline = Instant::now() + START_WITHIN;
+        loop {
+            let log = fs::read_to_string(self.log()).unwrap_or_default();
+            if log.contains("Kafka Server started") {
+                return Ok(());
+            }
+            if let Some(status) = self.ended() {
+                let _ = self.kill();
+                if log.contains("BindException") || log.contains("Address already in use") {
+                    return Err(StartError::PortTaken);
+                }
+                let text = format!("the broker ended at start with {status}:\n{}", self.log_tail());
+                return Err(StartError::Other(anyhow::Error::msg(text)));
+            }
+            if Instant::now() > deadline {
+                let text = format!("the broker did not start within {START_WITHIN:?}:\n{}", self.log_tail());
+                return Err(StartError::Other(anyhow::Error::msg(text)));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn spawn(&mut self, java: &mut Command) -> Result<()> {
+        use std::os::unix::process::CommandExt as _;
+
+        let log = File::create(self.log()).context("cannot create the broker's log")?;
+        let errors = log.try_clone().context("cannot share the broker's log")?;
+        // A process group of its own: an interrupt at the terminal is for us; the broker goes when we go.
+        java.arg("kafka.Kafka").arg(self.properties()).process_group(0);
+        let child = java.stdin(Stdio::null()).stdout(log).stderr(errors).spawn().context("cannot start java")?;
+        let watchdog = Watchdog::over(child.id(), Some(&self.folder))?;
+        self.process = Some((child, watchdog));
+        Ok(())
+    }
+
+    fn ended(&mut self) -> Option<std::process::ExitStatus> {
+        self.process.as_mut().and_then(|(child, _)| child.try_wait().ok().flatten())
+    }
+
+    fn signal(&self, name: &str) -> Result<()> {
+        let Some(process) = self.process_id() else { bail!("the broker does not run") };
+        send_signal(name, process)
+    }
+}
+
+impl Drop for Broker {
+    fn drop(&mut self) {
+        // Nobody is left to hear of a failure; the folder lies among temporary files.
+        let _ = self.kill();
+        if !self.folder.as_os_str().is_empty() {
+            let _ = fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+/// Sends a signal by name, through the shell's own `kill`, which every system has.
+pub(super) fn send_signal(name: &str, process: u32) -> Result<()> {
+    let command = format!("kill -s {name} {process}");
+    let status = Command::new("sh").args(["-c", &command]).status().context("cannot start sh")?;
+    if !status.success() {
+        bail!("cannot send {name} to process {process}");
+    }
+    Ok(())
+}
+
+fn new_folder() -> Result<PathBuf> {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let folder = std::env::temp_dir().join(format!("gristmill-kafka-{}-{number}", std::process::id()));
+    if folder.exists() {
+        // Left by a process that had our number before.
+        fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    Ok(folder)
+}

@@ -1,0 +1,16 @@
+//! Everything that has to be set up, started or measured around the workspace, as a library: `cargo xtask` is a thin
+//! command line over it, and the end-to-end tests start their brokers with the same code.
+//!
+//! It must not know what the host does: it builds the host, runs it and reads what comes out.
+
+#![forbid(unsafe_code)]
+
+pub mod commands;
+pub mod host;
+pub mod kafka;
+pub mod lint;
+pub mod plugins;
+pub mod suites;
+pub mod tally;
+pub mod tools;
+pub mod workspace;
