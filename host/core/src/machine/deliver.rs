@@ -1,6 +1,6 @@
 //! From records to hand-overs: what is taken in, when a batch closes, which lane is next.
 
-use std::num::{NonZeroU32, NonZeroU64};
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use super::assign::owns;
@@ -11,7 +11,7 @@ use crate::lane::{Front, Lane, LaneState, Out};
 use crate::planted::Bug;
 use crate::policy::{BatchLimits, Scope};
 use crate::positions::{LaneId, Owned, Reading, Wanted};
-use crate::record::{NextOffset, Record, RecordFacts};
+use crate::record::{NextOffset, Partition, Record, RecordFacts};
 use crate::time::Moment;
 
 impl<R: Clone> Machine<R> {
@@ -19,43 +19,50 @@ impl<R: Clone> Machine<R> {
     /// as long as hand-overs are to come at all (I-13).
     pub(super) fn handle_fetched(&mut self, records: Vec<(RecordFacts, R)>) {
         let mut dropped = 0;
-        for (facts, body) in records {
-            let taken = self.partitions.get(&facts.partition).is_some_and(|owned| self.takes(owned, &facts));
-            let lane = self.lane_of(facts.partition);
-            if !taken || self.drops_while_waiting(lane) {
-                dropped += 1;
-                continue;
-            }
-            if let Some(owned) = self.partitions.get_mut(&facts.partition) {
-                owned.expected = facts.offset.next();
-            }
-            if self.phase == Phase::Running || self.planted(Bug::DeliverAfterStop) {
-                let now = self.now;
-                self.lanes.entry(lane).or_insert_with(|| Lane::new(now)).push(Record { facts, arrived: now, body });
-            }
+        let mut records = records.into_iter().peekable();
+        while let Some((first, _)) = records.peek() {
+            // Records come in runs of one partition: look its state up once for each run.
+            let partition = first.partition;
+            let run = std::iter::from_fn(|| records.next_if(|(facts, _)| facts.partition == partition));
+            dropped += self.take_run(partition, run);
         }
         if dropped > 0 {
             self.report(Report::DroppedStale { records: dropped });
         }
     }
 
-    fn takes(&self, owned: &Owned, facts: &RecordFacts) -> bool {
-        let live = match &owned.reading {
-            Reading::Live => owned.epoch == facts.epoch,
-            Reading::Moving(_) => self.planted(Bug::KeepEpochOnRewind) && owned.epoch == facts.epoch,
-            Reading::Stopped => false,
-        };
-        let repeated = !owned.expected.reaches(facts.offset) && !self.planted(Bug::AcceptBelowNext);
-        let gap = self.planted(Bug::DropOnGap)
-            && Some(owned.expected) != owned.commit.start
-            && owned.expected != NextOffset(facts.offset.0);
-        let going = owned.revoking.is_some() && !self.planted(Bug::AcceptWhileRevoking);
-        (live || self.planted(Bug::IgnoreEpoch)) && !repeated && !gap && !going
+    /// Takes in records of one partition; tells how many were dropped.
+    fn take_run(&mut self, partition: Partition, run: impl Iterator<Item = (RecordFacts, R)>) -> u64 {
+        let mut intake = self.intake();
+        let (id, now) = (self.lane_of(partition), self.now);
+        let keep = self.phase == Phase::Running || self.planted(Bug::DeliverAfterStop);
+        let Some(owned) = self.partitions.get_mut(&partition) else { return run.count() as u64 };
+        let lane = self.lanes.entry(id).or_insert_with(|| Lane::new(now));
+        intake.lane_drops &= matches!(lane.state, LaneState::Waiting { .. });
+        let mut dropped = 0;
+        for (facts, body) in run {
+            if !intake.takes(owned, &facts) {
+                dropped += 1;
+                continue;
+            }
+            owned.expected = facts.offset.next();
+            if keep {
+                lane.push(Record { facts, arrived: now, body });
+            }
+        }
+        dropped
     }
 
-    fn drops_while_waiting(&self, lane: LaneId) -> bool {
-        self.planted(Bug::DropWhileWaiting)
-            && self.lanes.get(&lane).is_some_and(|lane| matches!(lane.state, LaneState::Waiting { .. }))
+    /// How records are judged: correctly, unless a bug is planted.
+    fn intake(&self) -> Intake {
+        Intake {
+            any_epoch: self.planted(Bug::IgnoreEpoch),
+            epoch_stays: self.planted(Bug::KeepEpochOnRewind),
+            repeats: self.planted(Bug::AcceptBelowNext),
+            no_gaps: self.planted(Bug::DropOnGap),
+            revoked: self.planted(Bug::AcceptWhileRevoking),
+            lane_drops: self.planted(Bug::DropWhileWaiting),
+        }
     }
 
     /// Hands over from every lane that can, as far as there are workers.
@@ -229,5 +236,30 @@ impl<R: Clone> Machine<R> {
     }
 }
 
-// The limits are non-zero by type, so that a batch can always hold a record.
-const _: fn(&BatchLimits) -> (NonZeroU32, NonZeroU64) = |limits| (limits.records_max, limits.bytes_max);
+/// What planted bugs change about taking records in; all false without one.
+#[derive(Clone, Copy)]
+struct Intake {
+    any_epoch: bool,
+    epoch_stays: bool,
+    repeats: bool,
+    no_gaps: bool,
+    revoked: bool,
+    lane_drops: bool,
+}
+
+impl Intake {
+    /// True when the record is of the current reading, was not read before, and is not about to go.
+    fn takes(self, owned: &Owned, facts: &RecordFacts) -> bool {
+        let reading = match &owned.reading {
+            Reading::Live => true,
+            Reading::Moving(_) => self.epoch_stays,
+            Reading::Stopped => false,
+        };
+        let live = (reading && owned.epoch == facts.epoch) || self.any_epoch;
+        let fresh = owned.expected.reaches(facts.offset) || self.repeats;
+        let going = owned.revoking.is_some() && !self.revoked;
+        let gap =
+            self.no_gaps && Some(owned.expected) != owned.commit.start && owned.expected != NextOffset(facts.offset.0);
+        live && fresh && !going && !gap && !self.lane_drops
+    }
+}
