@@ -1,0 +1,124 @@
+//! The command line: one file per command, what they share here.
+//!
+//! Commands say what happened through `Console` and an [`Exit`]; they never end the process.
+
+mod check;
+mod completions;
+mod config_args;
+mod console;
+mod schema;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use self::console::Console;
+use crate::exit::Exit;
+use crate::telemetry;
+
+/// Hands batches of Kafka records to a sandboxed WebAssembly plugin; its answer decides commit, retry or stop.
+#[derive(Debug, Parser)]
+#[command(name = "gristmill", version, max_term_width = 100, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(flatten)]
+    logs: LogArgs,
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "Exit codes: 0 done, 1 unexpected, 2 usage, 65 the plugin said fatal, 69 brokers unreachable at start, \
+70 host bug, 71 fenced by another member, 75 retries or faults spent (call: retryable), 76 call: the plugin broke, \
+77 not authorised, 78 configuration or plugin does not fit, 101 panic, 124 stopped before the running batch ended. \
+The last line on stderr says why and what to do.";
+
+/// What is logged, and how. Logs go to stderr.
+#[derive(Debug, Args)]
+struct LogArgs {
+    /// Log more: -v debug, -vv trace
+    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    verbose: u8,
+    /// Log warnings and errors only
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    quiet: bool,
+    /// Text for people or JSON for machines
+    #[arg(long, value_enum, global = true, default_value_t = telemetry::LogFormat::Text, value_name = "FORMAT")]
+    log_format: telemetry::LogFormat,
+    /// What is logged, such as "debug" or "info,gristmill_kafka=trace"
+    #[arg(long, global = true, env = "GRISTMILL_LOG", value_name = "LEVEL")]
+    log_level: Option<String>,
+}
+
+impl LogArgs {
+    /// The filter these flags mean; `usual` is the command's own level.
+    fn filter(&self, usual: &str) -> String {
+        match (&self.log_level, self.quiet, self.verbose) {
+            (Some(level), _, _) => level.clone(),
+            (None, true, _) => "warn".to_owned(),
+            (None, false, 0) => usual.to_owned(),
+            (None, false, 1) => "debug".to_owned(),
+            (None, false, _) => "trace".to_owned(),
+        }
+    }
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Read a configuration and say everything that is wrong with it; reaches nothing but files
+    #[command(visible_alias = "validate")]
+    Check(check::CheckArgs),
+    /// Print a schema
+    Schema(schema::SchemaArgs),
+    /// Print completions for a shell
+    Completions(completions::CompletionsArgs),
+}
+
+/// Text for people or JSON for machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// For people.
+    Text,
+    /// One JSON document, or one a line.
+    Json,
+}
+
+#[derive(Debug, Args)]
+struct OutputArgs {
+    /// Text for people or JSON for machines
+    #[arg(long, value_enum, default_value_t = Output::Text, value_name = "FORMAT")]
+    output: Output,
+}
+
+/// Reads the arguments, runs the command, prints the last line, and returns the exit code.
+#[must_use]
+pub fn main() -> u8 {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { crate::exit::USAGE } else { crate::exit::CLEAN };
+        }
+    };
+    let mut console = Console::new();
+    let exit =
+        match telemetry::start(cli.logs.log_format, &cli.logs.filter(cli.command.usual_level()), console.colors()) {
+            Ok(()) => cli.command.run(&mut console),
+            Err(error) => Exit::because(crate::exit::USAGE, error.to_string()),
+        };
+    console.last_line(&exit);
+    exit.code()
+}
+
+impl Command {
+    /// Quiet by default except where the logs are the point.
+    fn usual_level(&self) -> &'static str {
+        match self {
+            Self::Check(_) | Self::Schema(_) | Self::Completions(_) => "warn",
+        }
+    }
+
+    fn run(self, console: &mut Console) -> Exit {
+        match self {
+            Self::Check(args) => check::run(args, console),
+            Self::Schema(args) => schema::run(args, console),
+            Self::Completions(args) => completions::run(args, console),
+        }
+    }
+}

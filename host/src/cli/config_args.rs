@@ -1,0 +1,63 @@
+//! The arguments by which commands name a configuration and lay values over it.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::config::{self, Loaded, Request};
+use crate::exit::{self, Exit};
+
+use super::console::Console;
+
+/// Which configuration.
+#[derive(Debug, Args)]
+pub(crate) struct ConfigArgs {
+    /// The configuration file: .toml, .json, .yaml or .yml
+    #[arg(value_name = "CONFIG", required_unless_present = "config_flag")]
+    config: Option<PathBuf>,
+    /// The same, as a flag
+    #[arg(short = 'c', long = "config", value_name = "CONFIG", conflicts_with = "config")]
+    config_flag: Option<PathBuf>,
+    #[command(flatten)]
+    overlays: OverlayArgs,
+}
+
+/// What is laid over the configuration.
+#[derive(Debug, Args)]
+pub(crate) struct OverlayArgs {
+    /// Lay a value over the file, such as batch.max_records=100
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    set: Vec<String>,
+    /// Lay a property of librdkafka over the file, such as client.rack=a
+    #[arg(short = 'X', value_name = "NAME=VALUE")]
+    property: Vec<String>,
+}
+
+impl ConfigArgs {
+    /// Reads the configuration; problems are shown on the console.
+    pub(crate) fn load(self, console: &mut Console) -> Result<Loaded, Exit> {
+        let path = self.config.or(self.config_flag).unwrap_or_default();
+        self.overlays.load(path, console)
+    }
+}
+
+impl OverlayArgs {
+    /// Reads the configuration at `path`; problems are shown on the console.
+    pub(crate) fn load(self, path: PathBuf, console: &mut Console) -> Result<Loaded, Exit> {
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        let mut request = Request::new(&path, std::env::vars_os().filter_map(text).collect());
+        let usage = |message| Exit::because(exit::USAGE, message);
+        self.set.iter().try_for_each(|written| request.set(written)).map_err(usage)?;
+        self.property.iter().try_for_each(|written| request.property(written)).map_err(usage)?;
+        let loaded = config::load(request).map_err(|error| {
+            console.show(&error);
+            Exit::from(&error)
+        })?;
+        for warning in &loaded.config.warnings {
+            tracing::warn!("{warning}");
+        }
+        Ok(loaded)
+    }
+}

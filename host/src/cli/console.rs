@@ -1,0 +1,91 @@
+//! Where commands write: results to stdout, problems and the last line to stderr.
+//!
+//! A reader that went away (a closed pipe) is no error.
+
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::config::{ConfigError, Place, Problem};
+use crate::exit::Exit;
+
+/// The terminal, or what stands in for it.
+#[derive(Debug)]
+pub(crate) struct Console {
+    colors: bool,
+}
+
+impl Console {
+    /// The process's own streams. Colours only on a terminal, and never with `NO_COLOR`.
+    pub(crate) fn new() -> Self {
+        let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+        Self { colors: wanted && std::io::stderr().is_terminal() }
+    }
+
+    /// True when stderr may carry colours.
+    pub(crate) fn colors(&self) -> bool {
+        self.colors
+    }
+
+    /// Prints a result.
+    pub(crate) fn say(&mut self, line: impl Display) {
+        let _ = writeln!(std::io::stdout().lock(), "{line}");
+    }
+
+    /// Prints a result for machines.
+    pub(crate) fn say_json(&mut self, value: &impl Serialize) {
+        match serde_json::to_string(value) {
+            Ok(text) => self.say(text),
+            Err(error) => self.complain(error),
+        }
+    }
+
+    /// Prints something that is not the result.
+    pub(crate) fn complain(&mut self, line: impl Display) {
+        let _ = writeln!(std::io::stderr().lock(), "{line}");
+    }
+
+    /// Shows the place of every problem, and the text of all but the first: that one is the last line.
+    pub(crate) fn show(&mut self, error: &ConfigError) {
+        for problem in error.problems.iter().skip(1) {
+            self.underline(problem);
+            self.complain(problem);
+        }
+        if let Some(first) = error.problems.first() {
+            self.underline(first);
+        }
+    }
+
+    /// The last line on stderr: why the process ends, and what to do.
+    pub(crate) fn last_line(&mut self, exit: &Exit) {
+        if let Some(why) = exit.why() {
+            self.complain(format_args!("gristmill: {why}"));
+        }
+    }
+
+    /// Shows the line a problem stands in, with its place underlined.
+    fn underline(&mut self, problem: &Problem) {
+        let Some(Place::File(spot)) = &problem.place else { return };
+        let Some((line, span)) = &spot.shown else { return };
+        let number = spot.line.to_string();
+        let margin = " ".repeat(number.len());
+        let (red, plain) = if self.colors { ("\u{1b}[31m", "\u{1b}[0m") } else { ("", "") };
+        self.complain(format_args!("  {number} | {line}"));
+        self.complain(format_args!(
+            "  {margin} | {}{red}{}{plain}",
+            indent(&line[..span.start]),
+            carets(&line[span.clone()])
+        ));
+    }
+}
+
+/// Blanks as wide as `text`; a tab stays a tab.
+fn indent(text: &str) -> String {
+    text.chars().map(|c| if c == '\t' { '\t' } else { ' ' }).collect()
+}
+
+/// A mark under each character of `text`, and at least one.
+fn carets(text: &str) -> String {
+    "^".repeat(text.chars().count().max(1))
+}

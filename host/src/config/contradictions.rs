@@ -1,0 +1,200 @@
+//! Numbers that cannot be true together. Each is refused with both numbers and the way out.
+//!
+//! It looks at the file as it was written; what it lets through, `parse` can turn into a `Config`.
+
+use std::time::Duration;
+
+use super::file::ConfigFile;
+use super::problem::{Problem, Source};
+use super::property;
+use super::quantity::{Size, Span};
+use super::scalar::Attempts;
+use super::tree::Node;
+
+/// Collects problems at the places of the keys they are about.
+pub(crate) struct Findings<'f> {
+    root: &'f Node,
+    source: &'f Source,
+    /// What makes the configuration unusable.
+    pub(crate) problems: Vec<Problem>,
+    /// What works but was perhaps not meant.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl<'f> Findings<'f> {
+    /// Nothing found yet.
+    pub(crate) fn new(root: &'f Node, source: &'f Source) -> Self {
+        Self { root, source, problems: Vec::new(), warnings: Vec::new() }
+    }
+
+    /// Refuses, at the first of these paths that was written at all.
+    pub(crate) fn refuse(&mut self, paths: &[&[&str]], message: String) {
+        let node = paths.iter().find_map(|path| self.root.find(path));
+        let place = node.map(|node| self.source.place(&node.origin));
+        self.problems.push(Problem { message, place });
+    }
+}
+
+/// Finds every contradiction.
+pub(crate) fn find(file: &ConfigFile, findings: &mut Findings<'_>) {
+    batches(file, findings);
+    limits(file, findings);
+    backoff(file, findings);
+    property::refuse(file, findings);
+    times(file, findings);
+    fetching(file, findings);
+}
+
+fn batches(file: &ConfigFile, findings: &mut Findings<'_>) {
+    if file.batch.workers.get() > 1 {
+        let message = format!(
+            "batch.workers = {}: this version hands over one batch at a time; write 1 or remove it",
+            file.batch.workers
+        );
+        findings.refuse(&[&["batch", "workers"]], message);
+    }
+    let (batch, memory) = (file.batch.max_bytes, file.plugin.limits.memory);
+    if batch.0 == 0 {
+        findings.refuse(&[&["batch", "max_bytes"]], "batch.max_bytes = 0: a batch needs room for a record".to_owned());
+    }
+    if batch.0.saturating_mul(2) > memory.0 {
+        let message = format!(
+            "batch.max_bytes ({batch}) is more than half of plugin.limits.memory ({memory}), and a plugin needs room to work \
+             on what it was given; lower the first or raise the second"
+        );
+        findings.refuse(&[&["batch", "max_bytes"], &["plugin", "limits", "memory"]], message);
+    }
+}
+
+fn limits(file: &ConfigFile, findings: &mut Findings<'_>) {
+    let limits = &file.plugin.limits;
+    let memory_max = Size::mib(1024);
+    if limits.memory > memory_max {
+        let message =
+            format!("plugin.limits.memory ({}) is above the most a plugin may have ({memory_max})", limits.memory);
+        findings.refuse(&[&["plugin", "limits", "memory"]], message);
+    }
+    if limits.time.0.is_zero() {
+        findings.refuse(
+            &[&["plugin", "limits", "time"]],
+            "plugin.limits.time = 0: no plugin can answer in no time".to_owned(),
+        );
+    }
+    if let Some(cpu) = limits.cpu.filter(|cpu| *cpu > limits.time) {
+        let message = format!("plugin.limits.cpu ({cpu}) is more than plugin.limits.time ({})", limits.time);
+        findings.refuse(&[&["plugin", "limits", "cpu"]], message);
+    }
+    if let Some(record) = limits.record.filter(|record| record.0.saturating_mul(2) > limits.memory.0) {
+        let message = format!(
+            "plugin.limits.record ({record}) is more than half of plugin.limits.memory ({}); lower the first or raise the second",
+            limits.memory
+        );
+        findings.refuse(&[&["plugin", "limits", "record"]], message);
+    }
+}
+
+fn backoff(file: &ConfigFile, findings: &mut Findings<'_>) {
+    let retry = &file.retry;
+    if retry.initial > retry.max {
+        let message = format!("retry.initial ({}) is longer than retry.max ({})", retry.initial, retry.max);
+        findings.refuse(&[&["retry", "initial"], &["retry", "max"]], message);
+    }
+    if !(0.0..=1.0).contains(&retry.jitter) {
+        let message = format!("retry.jitter ({}) is a share and lies between 0.0 and 1.0", retry.jitter);
+        findings.refuse(&[&["retry", "jitter"]], message);
+    }
+    if retry.then.is_some() && retry.max_attempts == Attempts::Unlimited {
+        let message =
+            "retry.then follows the last attempt, but retry.max_attempts = \"unlimited\" has no last attempt; \
+                       remove the first or limit the second"
+                .to_owned();
+        findings.refuse(&[&["retry", "then"]], message);
+    }
+}
+
+/// The group's own clocks against ours.
+fn times(file: &ConfigFile, findings: &mut Findings<'_>) {
+    let poll = property::millis(file, "max.poll.interval.ms", 300_000);
+    let time = file.plugin.limits.time;
+    let third = poll / 3;
+    if time.0 > third {
+        let message = format!(
+            "plugin.limits.time ({time}) is more than a third ({}) of max.poll.interval.ms ({}); lower the first or raise the \
+             second",
+            Span(third),
+            Span(poll)
+        );
+        findings.refuse(&[&["plugin", "limits", "time"], &["kafka", "properties", "max.poll.interval.ms"]], message);
+    }
+    let classic = file.kafka.properties.get("group.protocol").is_none_or(|property| property.0 != "consumer");
+    let session = property::millis(file, "session.timeout.ms", 45_000);
+    if classic {
+        classic_times(file, session, poll, findings);
+    }
+    let (limit, name) = if classic { (session, "session.timeout.ms") } else { (poll, "max.poll.interval.ms") };
+    let drain = file.kafka.drain;
+    if drain.0.saturating_add(COMMIT_ROOM) > limit {
+        let message = format!(
+            "kafka.drain ({drain}) leaves less than {} of {name} ({}) for the commit; lower the first or raise the second",
+            Span(COMMIT_ROOM),
+            Span(limit)
+        );
+        findings.refuse(&[&["kafka", "drain"], &["kafka", "properties", name]], message);
+    }
+    let grace = file.shutdown.grace;
+    if grace < time {
+        findings.warnings.push(format!(
+            "shutdown.grace ({grace}) is shorter than plugin.limits.time ({time}): a stop may abandon a batch that would have \
+             been finished"
+        ));
+    }
+    if drain < time {
+        findings.warnings.push(format!(
+            "kafka.drain ({drain}) is shorter than plugin.limits.time ({time}): a rebalance may abandon a batch that would \
+             have been finished"
+        ));
+    }
+}
+
+/// What a rebalance needs beside the drain, for the commit (B4).
+const COMMIT_ROOM: Duration = Duration::from_secs(1);
+
+fn classic_times(file: &ConfigFile, session: Duration, poll: Duration, findings: &mut Findings<'_>) {
+    if session > poll {
+        let message = format!(
+            "session.timeout.ms ({}) is more than max.poll.interval.ms ({}); lower the first or raise the second",
+            Span(session),
+            Span(poll)
+        );
+        let paths: [&[&str]; 2] =
+            [&["kafka", "properties", "session.timeout.ms"], &["kafka", "properties", "max.poll.interval.ms"]];
+        findings.refuse(&paths, message);
+    }
+    let heartbeat = property::millis(file, "heartbeat.interval.ms", 3_000);
+    if heartbeat >= session {
+        let message = format!(
+            "heartbeat.interval.ms ({}) is not less than session.timeout.ms ({}), so every session would end; a third of it \
+             is usual",
+            Span(heartbeat),
+            Span(session)
+        );
+        let paths: [&[&str]; 2] =
+            [&["kafka", "properties", "heartbeat.interval.ms"], &["kafka", "properties", "session.timeout.ms"]];
+        findings.refuse(&paths, message);
+    }
+}
+
+/// What the client may receive against what it asks for.
+fn fetching(file: &ConfigFile, findings: &mut Findings<'_>) {
+    let fetch = property::number(file, "fetch.max.bytes", 52_428_800);
+    let receive = property::number(file, "receive.message.max.bytes", 100_000_000);
+    if receive < fetch.saturating_add(512) {
+        let message = format!(
+            "receive.message.max.bytes ({receive}) is less than fetch.max.bytes ({fetch}) and 512 bytes, so a full fetch could \
+             not be received; raise the first or lower the second"
+        );
+        let paths: [&[&str]; 2] =
+            [&["kafka", "properties", "receive.message.max.bytes"], &["kafka", "properties", "fetch.max.bytes"]];
+        findings.refuse(&paths, message);
+    }
+}

@@ -1,0 +1,97 @@
+//! Replaces `${VAR}`, `${VAR:-default}`, `${VAR:?message}` and `${file:PATH}` in the string values of a file.
+//!
+//! It works on values that were read already, so that no variable can change the structure of the file.
+
+use std::path::Path;
+
+use super::problem::{Problem, Source};
+use super::tree::{Node, Value};
+
+/// Looks up an environment variable.
+pub(crate) type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
+
+/// Replaces every variable in every string below `node`. `$${` stands for a literal `${`.
+///
+/// # Errors
+/// Every variable that is not defined, every file that cannot be read, every `${` that is not closed.
+pub(crate) fn expand(node: &mut Node, source: &Source, folder: &Path, lookup: Lookup<'_>) -> Result<(), Vec<Problem>> {
+    let mut problems = Vec::new();
+    walk(node, &mut |node| {
+        let Value::Text(text) = &node.value else { return };
+        if !text.contains("${") {
+            return;
+        }
+        match replace(text, folder, lookup) {
+            Ok((text, hidden)) => {
+                node.value = Value::Text(text);
+                node.hidden |= hidden;
+            }
+            Err(message) => problems.push(source.problem(&node.origin, message)),
+        }
+    });
+    if problems.is_empty() { Ok(()) } else { Err(problems) }
+}
+
+fn walk(node: &mut Node, visit: &mut dyn FnMut(&mut Node)) {
+    visit(node);
+    match &mut node.value {
+        Value::Table(entries) => entries.iter_mut().for_each(|entry| walk(&mut entry.node, visit)),
+        Value::List(items) => items.iter_mut().for_each(|item| walk(item, visit)),
+        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Text(_) | Value::Loose(_) => {}
+    }
+}
+
+/// The text with its variables replaced, and whether part of it came from a file.
+fn replace(text: &str, folder: &Path, lookup: Lookup<'_>) -> Result<(String, bool), String> {
+    let (mut out, mut hidden, mut rest) = (String::new(), false, text);
+    while let Some(at) = rest.find("${") {
+        let before = &rest[..at];
+        let after = &rest[at + 2..];
+        if let Some(before) = before.strip_suffix('$') {
+            out.push_str(before);
+            out.push_str("${");
+            rest = after;
+            continue;
+        }
+        out.push_str(before);
+        let Some(end) = after.find('}') else {
+            return Err("a \"${\" is not closed by \"}\"; write \"$${\" for the characters themselves".to_owned());
+        };
+        let name = &after[..end];
+        if let Some(path) = name.strip_prefix("file:") {
+            out.push_str(&file(&folder.join(path))?);
+            hidden = true;
+        } else {
+            out.push_str(&variable(name, lookup)?);
+        }
+        rest = &after[end + 1..];
+    }
+    out.push_str(rest);
+    Ok((out, hidden))
+}
+
+fn file(path: &Path) -> Result<String, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    Ok(text.strip_suffix('\n').map(|text| text.strip_suffix('\r').unwrap_or(text)).unwrap_or(&text).to_owned())
+}
+
+fn variable(written: &str, lookup: Lookup<'_>) -> Result<String, String> {
+    let (name, otherwise) = match written.find(":-").or_else(|| written.find(":?")) {
+        Some(at) => (&written[..at], Some(&written[at + 1..])),
+        None => (written, None),
+    };
+    let plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    if !plain {
+        return Err(format!("\"${{{name}}}\" is no variable; write \"$${{\" for the characters themselves"));
+    }
+    let value = lookup(name);
+    match (value, otherwise) {
+        (Some(value), None) => Ok(value),
+        (Some(value), Some(_)) if !value.is_empty() => Ok(value),
+        (_, Some(otherwise)) => match otherwise.strip_prefix('-') {
+            Some(default) => Ok(default.to_owned()),
+            None => Err(format!("the variable {name} is not set: {}", otherwise.trim_start_matches('?'))),
+        },
+        (None, None) => Err(format!("the variable {name} is not set; set it or write ${{{name}:-default}}")),
+    }
+}

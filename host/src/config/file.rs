@@ -1,0 +1,309 @@
+//! The configuration file as it is written: one serde model for reading, for the JSON Schema and for `check --origin`.
+//!
+//! It may still hold combinations that make no sense; `parse` turns it into a `Config`, which cannot.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::quantity::{Size, Span};
+use super::scalar::{Attempts, Property};
+use super::secret::Secret;
+
+/// A gristmill pipeline: which topics, how they are cut into batches, which plugin gets them, what its answers mean.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "gristmill configuration")]
+pub(crate) struct ConfigFile {
+    /// Name of the pipeline in logs and towards the plugin. Default: the group id.
+    pub(crate) pipeline: Option<String>,
+    /// Where records come from.
+    pub(crate) kafka: KafkaSection,
+    /// When a batch closes.
+    #[serde(default)]
+    pub(crate) batch: BatchSection,
+    /// Who gets the batches.
+    pub(crate) plugin: PluginSection,
+    /// What a retryable answer means.
+    #[serde(default)]
+    pub(crate) retry: RetrySection,
+    /// What a fault (trap, time, memory, exit, contradictory answer) means.
+    #[serde(default)]
+    pub(crate) fault: FaultSection,
+    /// What a fatal answer means.
+    #[serde(default)]
+    pub(crate) fatal: FatalSection,
+    /// What happens while brokers or topics are not there at start.
+    #[serde(default)]
+    pub(crate) start: StartSection,
+    /// How the host stops.
+    #[serde(default)]
+    pub(crate) shutdown: ShutdownSection,
+}
+
+/// Where records come from.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct KafkaSection {
+    /// Brokers to ask first, as "host:port,host:port".
+    pub(crate) bootstrap_servers: String,
+    /// The consumer group.
+    pub(crate) group_id: String,
+    /// Topics to read. A leading ^ makes one a pattern.
+    pub(crate) topics: Vec<String>,
+    /// Where to start when the group has committed nothing. There is no default: it must be chosen.
+    pub(crate) auto_offset_reset: Reset,
+    /// What to do when a committed offset is no longer in the log.
+    #[serde(default)]
+    pub(crate) on_out_of_range: OutOfRange,
+    /// How long a rebalance may wait for the running batch of a partition that is taken away.
+    #[serde(default = "default_drain")]
+    pub(crate) drain: Span,
+    /// Properties of librdkafka by their own names.
+    #[serde(default)]
+    pub(crate) properties: BTreeMap<String, Property>,
+}
+
+fn default_drain() -> Span {
+    Span::millis(10_000)
+}
+
+/// Where to start when the group has committed nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Reset {
+    /// At the first record that is there.
+    Earliest,
+    /// Behind the last record that is there.
+    Latest,
+    /// Nowhere: hold the partition and say so.
+    Error,
+}
+
+/// What to do when a committed offset is no longer in the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum OutOfRange {
+    /// Hold the partition and say so.
+    #[default]
+    Hold,
+    /// Go on at the first record that is there.
+    Earliest,
+    /// Go on behind the last record that is there.
+    Latest,
+}
+
+/// When a batch closes: whichever comes first.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct BatchSection {
+    /// At this many records.
+    pub(crate) max_records: NonZeroU32,
+    /// Before the record that would exceed this size. A larger record travels alone.
+    pub(crate) max_bytes: Size,
+    /// This long after its first record arrived. "0s": as soon as there is a record.
+    pub(crate) max_wait: Span,
+    /// Which records share a batch: those of all assigned partitions.
+    pub(crate) scope: Scope,
+    /// How many batches may be with the plugin at once.
+    pub(crate) workers: NonZeroU32,
+}
+
+impl Default for BatchSection {
+    fn default() -> Self {
+        Self {
+            max_records: NonZeroU32::MIN.saturating_add(9_999),
+            max_bytes: Size::mib(8),
+            max_wait: Span::millis(1_000),
+            scope: Scope::Consumer,
+            workers: NonZeroU32::MIN,
+        }
+    }
+}
+
+/// Which records share a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Scope {
+    /// Those of all assigned partitions.
+    Consumer,
+}
+
+/// Who gets the batches.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PluginSection {
+    /// The component file, relative to the folder of this configuration.
+    pub(crate) path: String,
+    /// "sha256:" and 64 hexadecimal digits: nothing but exactly this file is loaded.
+    pub(crate) digest: Option<String>,
+    /// Whether each batch gets an instance of its own.
+    #[serde(default)]
+    pub(crate) instances: Instances,
+    /// Settings that the plugin reads as environment variables and through wasi:config. Never printed.
+    #[serde(default)]
+    pub(crate) settings: BTreeMap<String, Secret>,
+    /// What the plugin may use up.
+    #[serde(default)]
+    pub(crate) limits: LimitsSection,
+}
+
+/// Whether each batch gets an instance of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Instances {
+    /// A fresh instance for every batch: no state survives.
+    #[default]
+    Fresh,
+    /// One instance for many batches, replaced after a fault.
+    Reuse,
+}
+
+/// What the plugin may use up.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct LimitsSection {
+    /// Memory, summed over all memories and tables of an instance.
+    pub(crate) memory: Size,
+    /// Wall clock for each batch, host calls included.
+    pub(crate) time: Span,
+    /// Processor time for each batch. Default: "2s", or `time` where that is less.
+    pub(crate) cpu: Option<Span>,
+    /// The largest record that is ever handed over; a larger one holds its partition. Default: a quarter of `memory`.
+    pub(crate) record: Option<Size>,
+}
+
+impl Default for LimitsSection {
+    fn default() -> Self {
+        Self { memory: Size::mib(64), time: Span::millis(5_000), cpu: None, record: None }
+    }
+}
+
+/// What a retryable answer means.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RetrySection {
+    /// Wait before the second attempt. It doubles with each attempt.
+    pub(crate) initial: Span,
+    /// No wait is longer.
+    pub(crate) max: Span,
+    /// Share of a wait that chance adds or takes away, from 0.0 to 1.0.
+    pub(crate) jitter: f64,
+    /// Attempts in all, the first one included, or "unlimited".
+    pub(crate) max_attempts: Attempts,
+    /// What follows the last attempt; only with a limited number. Default: "stop".
+    pub(crate) then: Option<Exhausted>,
+    /// Whether the batch is handed over again from memory or read again from Kafka.
+    pub(crate) redeliver: Redeliver,
+}
+
+impl Default for RetrySection {
+    fn default() -> Self {
+        Self {
+            initial: Span::millis(200),
+            max: Span::millis(30_000),
+            jitter: 0.2,
+            max_attempts: Attempts::Unlimited,
+            then: None,
+            redeliver: Redeliver::Memory,
+        }
+    }
+}
+
+/// What happens when a budget of attempts is spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Exhausted {
+    /// Leave the group and end the process.
+    #[default]
+    Stop,
+    /// Stay in the group, blocked, until an operator decides.
+    Hold,
+}
+
+/// Whether the batch is handed over again from memory or read again from Kafka.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Redeliver {
+    /// From memory, byte for byte.
+    Memory,
+    /// By seeking to the committed offsets.
+    Seek,
+}
+
+/// What a fault means.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct FaultSection {
+    /// Attempts in all, the first one included. There is always a limit.
+    pub(crate) max_attempts: NonZeroU32,
+    /// What follows the last attempt.
+    pub(crate) then: Exhausted,
+}
+
+impl Default for FaultSection {
+    fn default() -> Self {
+        Self { max_attempts: NonZeroU32::MIN.saturating_add(2), then: Exhausted::Stop }
+    }
+}
+
+/// What a fatal answer means.
+#[derive(Clone, Debug, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct FatalSection {
+    /// Whether the process ends or stays in the group, blocked.
+    pub(crate) then: Fatal,
+}
+
+/// Whether the process ends or stays in the group, blocked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Fatal {
+    /// Leave the group and end the process with code 65.
+    #[default]
+    Exit,
+    /// Stay in the group, blocked, so that a poison batch does not walk through the fleet.
+    Hold,
+}
+
+/// What happens while brokers or topics are not there at start.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct StartSection {
+    /// How long to try to reach a broker before the process ends with code 69.
+    pub(crate) wait: Span,
+    /// Whether to wait for a topic that does not exist, or to end with code 78 after `wait`.
+    pub(crate) missing_topics: MissingTopics,
+}
+
+impl Default for StartSection {
+    fn default() -> Self {
+        Self { wait: Span::millis(60_000), missing_topics: MissingTopics::Wait }
+    }
+}
+
+/// What to do about a topic that does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum MissingTopics {
+    /// Say so, read the others, begin when it appears.
+    Wait,
+    /// End the process.
+    Exit,
+}
+
+/// How the host stops.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ShutdownSection {
+    /// How long the running batch may go on after the first signal.
+    pub(crate) grace: Span,
+}
+
+impl Default for ShutdownSection {
+    fn default() -> Self {
+        Self { grace: Span::millis(20_000) }
+    }
+}

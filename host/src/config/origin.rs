@@ -1,0 +1,48 @@
+//! Where each value of the configuration comes from, for `check --origin`.
+
+use serde::Serialize;
+
+use super::file::ConfigFile;
+use super::problem::Source;
+use super::secret::{self, STARS};
+use super::tree::{Node, join};
+
+/// One value with its origin.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OriginLine {
+    /// Its path.
+    pub path: String,
+    /// The value, or stars.
+    pub value: String,
+    /// File with line and column, variable, flag, or `default`.
+    pub origin: String,
+}
+
+/// Lists every value of `file`. The tree says where it was written; what is not in the tree is a default.
+pub(crate) fn list(file: &ConfigFile, root: &Node, source: &Source) -> Vec<OriginLine> {
+    let mut lines = Vec::new();
+    let value = serde_json::to_value(file).unwrap_or_default();
+    walk(&value, &mut Vec::new(), &mut |keys, value| {
+        let path = keys.iter().fold(String::new(), |path, key| join(&path, key));
+        let node = root.find(keys);
+        let origin = node.map_or_else(|| "default".to_owned(), |node| source.place(&node.origin).to_string());
+        let secret = secret::is_secret_path(&path) || node.is_some_and(|node| node.hidden);
+        let value = if secret { STARS.to_owned() } else { value.to_string() };
+        lines.push(OriginLine { path, value, origin });
+    });
+    lines
+}
+
+fn walk<'v>(value: &'v serde_json::Value, keys: &mut Vec<&'v str>, visit: &mut dyn FnMut(&[&str], &serde_json::Value)) {
+    match value {
+        serde_json::Value::Object(members) => {
+            for (key, value) in members {
+                keys.push(key);
+                walk(value, keys, visit);
+                keys.pop();
+            }
+        }
+        serde_json::Value::Null => {}
+        scalar => visit(keys, scalar),
+    }
+}

@@ -1,0 +1,183 @@
+//! From the file as written to a `Config` that can only hold legal combinations.
+
+use std::hash::{BuildHasher, RandomState};
+use std::num::{NonZeroU32, NonZeroU64};
+use std::path::Path;
+use std::time::Duration;
+
+use gristmill_core::policy::{self, Attempts, Backoff, BatchLimits, CommitPolicy, Policy};
+
+use super::contradictions::{self, Findings};
+use super::file::{self, ConfigFile};
+use super::problem::{ConfigError, Source};
+use super::quantity::{Size, Span};
+use super::scalar;
+use super::secret::Secret;
+use super::tree::Node;
+use super::{Config, KafkaConfig, LimitsConfig, OutOfRange, PluginConfig, Reset, StartConfig};
+
+/// Waits between tries of a commit: short, since the plugin is not called again meanwhile (C2).
+const COMMIT_BACKOFF: Backoff =
+    Backoff { initial: Duration::from_millis(100), max: Duration::from_secs(5), jitter_permille: 200 };
+
+/// Parses, and finds every contradiction on the way.
+///
+/// # Errors
+/// All problems at once.
+pub(crate) fn parse(file: ConfigFile, folder: &Path, root: &Node, source: &Source) -> Result<Config, ConfigError> {
+    let mut findings = Findings::new(root, source);
+    contradictions::find(&file, &mut findings);
+    names(&file, &mut findings);
+    let digest = digest(&file, &mut findings);
+    let bytes_max = NonZeroU64::new(file.batch.max_bytes.0);
+    let limits = limits(&file);
+    let (Some(bytes_max), true) = (bytes_max, findings.problems.is_empty()) else {
+        return Err(ConfigError { problems: findings.problems });
+    };
+    let warnings = findings.warnings;
+    let policy = policy(&file, bytes_max);
+    let pipeline = file.pipeline.unwrap_or_else(|| file.kafka.group_id.clone());
+    let plugin = PluginConfig {
+        path: folder.join(&file.plugin.path),
+        digest,
+        reuse: file.plugin.instances == file::Instances::Reuse,
+        settings: file.plugin.settings,
+        limits,
+    };
+    let start = StartConfig {
+        wait: file.start.wait.0,
+        missing_topics_end: file.start.missing_topics == file::MissingTopics::Exit,
+    };
+    Ok(Config { pipeline, policy, kafka: kafka(file.kafka), plugin, start, warnings })
+}
+
+/// Names that must not be empty.
+fn names(file: &ConfigFile, findings: &mut Findings<'_>) {
+    let texts: [(&[&str], &str); 3] = [
+        (&["kafka", "bootstrap_servers"], &file.kafka.bootstrap_servers),
+        (&["kafka", "group_id"], &file.kafka.group_id),
+        (&["plugin", "path"], &file.plugin.path),
+    ];
+    for (path, text) in texts {
+        if text.trim().is_empty() {
+            findings.refuse(&[path], format!("{} is empty", path.join(".")));
+        }
+    }
+    if file.kafka.topics.is_empty() || file.kafka.topics.iter().any(|topic| topic.trim().is_empty()) {
+        findings.refuse(&[&["kafka", "topics"]], "kafka.topics needs the name of at least one topic".to_owned());
+    }
+}
+
+fn digest(file: &ConfigFile, findings: &mut Findings<'_>) -> Option<[u8; 32]> {
+    let written = file.plugin.digest.as_deref()?;
+    let digest = written.strip_prefix("sha256:").and_then(from_hex);
+    if digest.is_none() {
+        let message = format!(
+            "plugin.digest = \"{written}\": wanted \"sha256:\" and 64 hexadecimal digits, as gristmill inspect prints them"
+        );
+        findings.refuse(&[&["plugin", "digest"]], message);
+    }
+    digest
+}
+
+fn from_hex(text: &str) -> Option<[u8; 32]> {
+    let mut bytes = [0; 32];
+    let plain = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    for (at, byte) in bytes.iter_mut().enumerate().filter(|_| plain) {
+        *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
+    }
+    plain.then_some(bytes)
+}
+
+fn kafka(section: file::KafkaSection) -> KafkaConfig {
+    KafkaConfig {
+        bootstrap_servers: section.bootstrap_servers,
+        group_id: section.group_id,
+        topics: section.topics,
+        reset: match section.auto_offset_reset {
+            file::Reset::Earliest => Reset::Earliest,
+            file::Reset::Latest => Reset::Latest,
+            file::Reset::Error => Reset::Error,
+        },
+        on_out_of_range: match section.on_out_of_range {
+            file::OutOfRange::Hold => OutOfRange::Hold,
+            file::OutOfRange::Earliest => OutOfRange::Earliest,
+            file::OutOfRange::Latest => OutOfRange::Latest,
+        },
+        drain: section.drain.0,
+        properties: section.properties.into_iter().map(|(name, value)| (name, Secret::new(value.0))).collect(),
+    }
+}
+
+fn limits(file: &ConfigFile) -> LimitsConfig {
+    let limits = &file.plugin.limits;
+    LimitsConfig {
+        memory_bytes: limits.memory.0,
+        time: limits.time.0,
+        cpu: limits.cpu.unwrap_or(Span::millis(2_000).min(limits.time)).0,
+        batch_bytes: file.batch.max_bytes.0.max(record_bytes_max(file)),
+    }
+}
+
+/// The largest record that is ever handed over.
+fn record_bytes_max(file: &ConfigFile) -> u64 {
+    let limits = &file.plugin.limits;
+    limits.record.unwrap_or(Size(limits.memory.0 / 4)).0.max(1)
+}
+
+fn policy(file: &ConfigFile, bytes_max: NonZeroU64) -> Policy {
+    let retry = &file.retry;
+    let backoff = Backoff { initial: retry.initial.0, max: retry.max.0, jitter_permille: permille(retry.jitter) };
+    Policy {
+        scope: match file.batch.scope {
+            file::Scope::Consumer => policy::Scope::Consumer,
+        },
+        batch: BatchLimits {
+            records_max: file.batch.max_records,
+            bytes_max,
+            wait_max: file.batch.max_wait.0,
+            record_bytes_max: NonZeroU64::MIN.saturating_add(record_bytes_max(file) - 1),
+        },
+        retry: policy::RetryPolicy {
+            backoff,
+            attempts: match retry.max_attempts {
+                scalar::Attempts::Unlimited => Attempts::Unlimited,
+                scalar::Attempts::Limited(max) => {
+                    Attempts::Limited { max, then: exhausted(retry.then.unwrap_or_default()) }
+                }
+            },
+            redeliver: match retry.redeliver {
+                file::Redeliver::Memory => policy::Redeliver::Memory,
+                file::Redeliver::Seek => policy::Redeliver::Seek,
+            },
+            after_min: retry.initial.0,
+            after_max: retry.max.0,
+        },
+        fault: policy::FaultPolicy { attempts_max: file.fault.max_attempts, then: exhausted(file.fault.then), backoff },
+        fatal: match file.fatal.then {
+            file::Fatal::Exit => policy::FatalPolicy::Exit,
+            file::Fatal::Hold => policy::FatalPolicy::Hold,
+        },
+        commit: CommitPolicy { backoff: COMMIT_BACKOFF, tries_max: NonZeroU32::MIN.saturating_add(9) },
+        shutdown_grace: file.shutdown.grace.0,
+        jitter_seed: RandomState::new().hash_one(std::process::id()),
+    }
+}
+
+fn exhausted(then: file::Exhausted) -> policy::Exhausted {
+    match then {
+        file::Exhausted::Stop => policy::Exhausted::Stop,
+        file::Exhausted::Hold => policy::Exhausted::Hold,
+    }
+}
+
+/// A share between 0 and 1 in thousandths.
+fn permille(share: f64) -> u32 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the share was checked to lie in 0..=1"
+    )]
+    let permille = (share.clamp(0.0, 1.0) * 1_000.0).round() as u32;
+    permille
+}

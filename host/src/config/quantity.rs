@@ -1,0 +1,130 @@
+//! Sizes ("8 MiB") and spans of time ("200ms") as configurations write them.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Size(pub u64);
+
+impl Size {
+    /// So many mebibytes.
+    #[must_use]
+    pub const fn mib(count: u64) -> Self {
+        Self(count * 1024 * 1024)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let units = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
+        match units.iter().find(|(_, shift)| self.0 != 0 && self.0.trailing_zeros() >= *shift) {
+            Some((unit, shift)) => write!(f, "{} {unit}", self.0 >> shift),
+            None => write!(f, "{} B", self.0),
+        }
+    }
+}
+
+impl Serialize for Size {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl Visitor<'_> for Read {
+            type Value = Size;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a size such as \"8 MiB\", or a number of bytes")
+            }
+            fn visit_u64<E: Error>(self, bytes: u64) -> Result<Size, E> {
+                Ok(Size(bytes))
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Size, E> {
+                let text = text.replace('_', "");
+                text.parse::<ByteSize>()
+                    .map(|size| Size(size.as_u64()))
+                    .map_err(|_| E::custom("this is no size; write a number and a unit, such as \"8 MiB\""))
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+impl JsonSchema for Size {
+    fn schema_name() -> Cow<'static, str> {
+        "Size".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A number of bytes, or a number with a unit such as \"8 MiB\"",
+            "anyOf": [
+                { "type": "integer", "minimum": 0 },
+                { "type": "string", "pattern": "^[0-9][0-9_]*(\\.[0-9]+)? ?([KMGTPkmgtp]i?)?[Bb]?$|^\\$\\{" }
+            ]
+        })
+    }
+}
+
+/// A span of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Span(pub Duration);
+
+impl Span {
+    /// So many milliseconds.
+    #[must_use]
+    pub const fn millis(count: u64) -> Self {
+        Self(Duration::from_millis(count))
+    }
+}
+
+impl fmt::Display for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&humantime::format_duration(self.0), f)
+    }
+}
+
+impl Serialize for Span {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl Visitor<'_> for Read {
+            type Value = Span;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a time with its unit, such as \"200ms\" or \"5s\"")
+            }
+            fn visit_str<E: Error>(self, text: &str) -> Result<Span, E> {
+                humantime::parse_duration(text)
+                    .map(Span)
+                    .map_err(|_| E::custom("this is no time; write a number and a unit, such as \"200ms\" or \"5s\""))
+            }
+        }
+        deserializer.deserialize_any(Read)
+    }
+}
+
+impl JsonSchema for Span {
+    fn schema_name() -> Cow<'static, str> {
+        "Span".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A time with its unit, such as \"200ms\", \"5s\" or \"1m 30s\"",
+            "type": "string",
+            "pattern": "^[0-9]|^\\$\\{"
+        })
+    }
+}

@@ -1,0 +1,115 @@
+//! The configuration as a tree of values, each of which remembers where it was written.
+//!
+//! It does not know what any key means; it is the common ground of TOML, JSON, YAML, the environment and flags.
+
+use std::ops::Range;
+
+/// Where a value was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// In the file, at these bytes.
+    File(Range<usize>),
+    /// In this environment variable.
+    Environment(String),
+    /// In a flag, shown without its value.
+    Flag(String),
+}
+
+/// One value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    /// JSON's and YAML's null.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A whole number.
+    Integer(i128),
+    /// A number with a fraction.
+    Float(f64),
+    /// Text written as text.
+    Text(String),
+    /// Text from a flag or a variable: whoever reads it decides whether it is a number, a word or a list.
+    Loose(String),
+    /// A list.
+    List(Vec<Node>),
+    /// Keys and values.
+    Table(Vec<Entry>),
+}
+
+impl Value {
+    /// The kind of value, for people.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "nothing",
+            Self::Bool(_) => "true or false",
+            Self::Integer(_) => "a whole number",
+            Self::Float(_) => "a number with a fraction",
+            Self::Text(_) | Self::Loose(_) => "a string",
+            Self::List(_) => "a list",
+            Self::Table(_) => "a table",
+        }
+    }
+}
+
+/// A value and where it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Node {
+    /// The value.
+    pub(crate) value: Value,
+    /// Where it was written.
+    pub(crate) origin: Origin,
+    /// True when part of it was read from a file with `${file:…}`: such a value is never printed.
+    pub(crate) hidden: bool,
+}
+
+impl Node {
+    /// A value that may be printed.
+    pub(crate) fn new(value: Value, origin: Origin) -> Self {
+        Self { value, origin, hidden: false }
+    }
+
+    /// The node at the end of `path`, where each step is one key.
+    pub(crate) fn find(&self, path: &[&str]) -> Option<&Self> {
+        let Some((first, rest)) = path.split_first() else { return Some(self) };
+        let Value::Table(entries) = &self.value else { return None };
+        entries.iter().find(|entry| entry.key == *first)?.node.find(rest)
+    }
+
+    /// Puts `node` at the end of `path`, over whatever was there. What stands in the way of the path is replaced.
+    pub(crate) fn place(&mut self, path: &[String], node: Self) {
+        let Some((first, rest)) = path.split_first() else {
+            *self = node;
+            return;
+        };
+        if !matches!(self.value, Value::Table(_)) {
+            self.value = Value::Table(Vec::new());
+        }
+        let Value::Table(entries) = &mut self.value else { return };
+        if let Some(entry) = entries.iter_mut().find(|entry| entry.key == *first) {
+            entry.node.place(rest, node);
+            return;
+        }
+        let origin = node.origin.clone();
+        let mut child = Self::new(Value::Table(Vec::new()), origin.clone());
+        child.place(rest, node);
+        entries.push(Entry { key: first.clone(), key_origin: origin, node: child });
+    }
+}
+
+/// One key of a table with its value.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    /// The key.
+    pub(crate) key: String,
+    /// Where the key was written.
+    pub(crate) key_origin: Origin,
+    /// Its value.
+    pub(crate) node: Node,
+}
+
+/// Writes a path as people write it: `kafka.properties."sasl.password"`.
+pub(crate) fn join(path: &str, key: &str) -> String {
+    let plain = !key.is_empty() && key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    let key = if plain { key.to_owned() } else { format!("\"{key}\"") };
+    if path.is_empty() { key } else { format!("{path}.{key}") }
+}

@@ -1,0 +1,121 @@
+//! Exit codes, and the one place where reasons become codes. Scripts and supervisors rely on these numbers.
+//!
+//! It does not end the process: `main` does.
+
+use std::fmt;
+
+use gristmill_core::io::StopReason;
+
+use crate::config::ConfigError;
+
+/// Everything was done.
+pub const CLEAN: u8 = 0;
+/// Something unexpected that no other code describes.
+pub const UNEXPECTED: u8 = 1;
+/// The command line was wrong.
+pub const USAGE: u8 = 2;
+/// The plugin said fatal.
+pub const FATAL: u8 = 65;
+/// No broker could be reached at start.
+pub const UNREACHABLE: u8 = 69;
+/// The host itself has a bug.
+pub const HOST_BUG: u8 = 70;
+/// Another process took over this static member id.
+pub const FENCED: u8 = 71;
+/// The budget of retries or faults is spent; for `call`: the plugin said retryable.
+pub const EXHAUSTED: u8 = 75;
+/// For `call`: the plugin broke instead of answering.
+pub const FAULT: u8 = 76;
+/// A broker does not allow what is needed.
+pub const NOT_AUTHORISED: u8 = 77;
+/// The configuration, the plugin, or an input file does not fit.
+pub const MISFIT: u8 = 78;
+/// The host panicked.
+pub const PANIC: u8 = 101;
+/// The process was ended before what was running had ended.
+pub const DEADLINE: u8 = 124;
+
+/// How the process ends: a code, and for every code but [`CLEAN`] a line that says why and what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit {
+    code: u8,
+    why: Option<String>,
+}
+
+impl Exit {
+    /// Everything was done.
+    #[must_use]
+    pub fn clean() -> Self {
+        Self { code: CLEAN, why: None }
+    }
+
+    /// Ends with `code`, because of `why`: lowercase, no full stop, with the way out.
+    #[must_use]
+    pub fn because(code: u8, why: impl Into<String>) -> Self {
+        Self { code, why: Some(why.into()) }
+    }
+
+    /// The code.
+    #[must_use]
+    pub fn code(&self) -> u8 {
+        self.code
+    }
+
+    /// Why, and what to do.
+    #[must_use]
+    pub fn why(&self) -> Option<&str> {
+        self.why.as_deref()
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.why.as_deref().unwrap_or("done"))
+    }
+}
+
+impl From<&StopReason> for Exit {
+    fn from(reason: &StopReason) -> Self {
+        match reason {
+            StopReason::Asked => Self::clean(),
+            StopReason::Abandoned { insisted: true } => Self::because(
+                DEADLINE,
+                "stopped at once because it was asked twice; the running batch was not committed and comes again",
+            ),
+            StopReason::Abandoned { insisted: false } => Self::because(
+                DEADLINE,
+                "the running batch did not end within shutdown.grace; it was not committed and comes again; raise \
+                 shutdown.grace if it needs longer",
+            ),
+            StopReason::Fatal { reason } => Self::because(
+                FATAL,
+                format!(
+                    "the plugin said fatal: {reason}; its batch was not committed; fix the cause, then start again"
+                ),
+            ),
+            StopReason::Exhausted { reason } => Self::because(
+                EXHAUSTED,
+                format!("no attempt is left: {reason}; the batch was not committed; fix the cause, then start again"),
+            ),
+            StopReason::Fenced => Self::because(
+                FENCED,
+                "another process joined with this group.instance.id; give every process an id of its own",
+            ),
+            StopReason::CommitRefused => Self::because(
+                NOT_AUTHORISED,
+                "the broker refuses this group's commits for good; give the user the right to read the group and its topics",
+            ),
+        }
+    }
+}
+
+impl From<&ConfigError> for Exit {
+    fn from(error: &ConfigError) -> Self {
+        let first = error.problems.first().map(ToString::to_string).unwrap_or_default();
+        let more = match error.problems.len() {
+            0 | 1 => String::new(),
+            count => format!(" (and {} more, above)", count - 1),
+        };
+        Self::because(MISFIT, format!("{first}{more}"))
+    }
+}
