@@ -1,1 +1,20 @@
-//! x
+//! What the tests against a real Kafka share: the broker, the records that were put into it, the host as a process, and
+//! what a plugin saw.
+//!
+//! Nothing in here may use the host's own code: a judge that shares code with the judged agrees with its mistakes.
+
+#![forbid(unsafe_code)]
+
+mod broker;
+mod host;
+mod lines;
+mod load;
+mod seen;
+mod temporary;
+
+pub use broker::{shared_broker, unique};
+pub use host::{Host, plugin};
+pub use lines::Lines;
+pub use load::{Loaded, create_topic, load};
+pub use seen::Seen;
+pub use temporary::TemporaryFolder;
