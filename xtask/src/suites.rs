@@ -45,7 +45,7 @@ pub fn test(strictness: Strictness) -> Result<ExitCode> {
     let mut tally = Tally::default();
     let mut clean = true;
     for command in &mut test_commands(&skipped)? {
-        clean &= run_and_tally(command, &mut tally)?;
+        clean &= run_and_tally(command, &mut tally, &mut std::io::stdout())?;
     }
     tally.handle_end();
     let lints_clean = match strictness {
@@ -137,8 +137,8 @@ fn test_targets(manifest: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Runs one command, passes its output through as it comes, and adds up what it says. Returns whether it succeeded.
-fn run_and_tally(command: &mut Command, tally: &mut Tally) -> Result<bool> {
+/// Runs one command, passes its output on as it comes, and adds up what it says. Returns whether it succeeded.
+fn run_and_tally(command: &mut Command, tally: &mut Tally, out: &mut impl Write) -> Result<bool> {
     // One pipe for both streams: cargo names the suites on stderr, the suites print their results on stdout, and the
     // order between the two tells which result belongs to whom.
     let (reader, writer) = std::io::pipe().context("cannot make a pipe")?;
@@ -155,7 +155,7 @@ fn run_and_tally(command: &mut Command, tally: &mut Tally) -> Result<bool> {
         if output.read_until(b'\n', &mut line).context("cannot read what the tests print")? == 0 {
             break;
         }
-        std::io::stdout().lock().write_all(&line).context("cannot pass on what the tests print")?;
+        out.write_all(&line).context("cannot pass on what the tests print")?;
         tally.handle_line(String::from_utf8_lossy(&line).trim_end());
     }
     tally.handle_end();
@@ -190,8 +190,10 @@ mod tests {
         let mut tally = Tally::default();
         let script = "echo '     Running tidy/main.rs (target/debug/deps/tidy-0123456789abcdef)' >&2; \
                       echo 'test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; finished in 1.05s'; exit 101";
-        let clean = run_and_tally(Command::new("sh").args(["-c", script]), &mut tally).unwrap();
+        let mut passed_on = Vec::new();
+        let clean = run_and_tally(Command::new("sh").args(["-c", script]), &mut tally, &mut passed_on).unwrap();
         assert!(!clean);
+        assert!(String::from_utf8(passed_on).unwrap().contains("test result: FAILED"));
         assert_eq!(tally.closing_line(), "3 passed, 1 failed, 0 skipped");
     }
 }
