@@ -1,1 +1,38 @@
-//! x
+//! The wasmtime edge of gristmill: loads plugins and hands batches to guests.
+//!
+//! A **plugin** is a file; a **guest** is a running instance of one. [`Engine`] is made once per process. [`Plugin::load`]
+//! reads the file's bytes once, refuses everything that is not a plugin in words a person can act on, compiles it and starts it
+//! for trial. A [`Worker`] is one OS thread that takes a [`Job`], runs a guest over its batch inside the plugin's [`Limits`],
+//! and gives exactly one [`Answered`] back, whatever the guest does. [`inspect()`] says what a file is without compiling it.
+//!
+//! Nothing here knows Kafka: a batch comes as a [`BatchSource`], and what an answer means is decided in the core.
+
+#![forbid(unsafe_code)]
+
+mod bindings;
+mod cancel;
+mod clock;
+mod engine;
+mod error;
+mod fault;
+mod file;
+mod grants;
+mod guest;
+mod handover;
+mod inspect;
+mod limits;
+mod lower;
+mod plugin;
+mod provided;
+mod stdio;
+mod worker;
+
+pub use engine::{Engine, EngineSettings};
+pub use error::{DeliverError, EngineError, LoadError, Refusal, SpawnError};
+pub use file::Kind;
+pub use grants::Grants;
+pub use inspect::{Import, Inspection, Producer, inspect};
+pub use limits::Limits;
+pub use lower::{BatchSource, HeaderView, RecordView, Timestamp};
+pub use plugin::{Digest, Instances, Plugin, PluginSettings};
+pub use worker::{Answered, CallFacts, Job, Worker, WorkerSettings};

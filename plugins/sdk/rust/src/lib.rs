@@ -1,1 +1,97 @@
-//! x
+//! Write a gristmill plugin in Rust.
+//!
+//! ```
+//! use gristmill_plugin::{Batch, Failure, fatal};
+//!
+//! fn process(batch: &Batch) -> Result<(), Failure> {
+//!     for record in batch {
+//!         if record.is_tombstone() {
+//!             continue;
+//!         }
+//!         let order: Order = record.value_json()?; // any error here means: try the batch again later
+//!         if order.amount < 0 {
+//!             return Err(fatal("negative amount")); // trying again will not help
+//!         }
+//!     }
+//!     Ok(()) // every record is done: commit
+//! }
+//! # #[derive(serde::Deserialize)]
+//! # struct Order { amount: i64 }
+//! ```
+//!
+//! In a crate of type `cdylib`, `gristmill_plugin::handler!(process)` makes that function the plugin's `process-batch`. Build
+//! with `cargo build --release --target wasm32-wasip2`; the file that comes out is the plugin. Test with [`run_batch`], which
+//! needs no WebAssembly at all.
+//!
+//! This crate must not know how the host stores, retries or commits; it only speaks the contract.
+
+#![deny(unsafe_code)]
+
+#[doc(hidden)]
+pub mod bindings;
+
+mod batch;
+mod fixture;
+mod outcome;
+
+pub use batch::{Batch, JsonError, Record, Records, Timestamp};
+pub use fixture::{Fixture, FixtureRecord, run_batch};
+pub use outcome::{Failure, IntoOutcome, Outcome, Retry, fatal};
+
+/// A setting of this plugin, as the host's configuration gives it under `[plugin.settings]`.
+#[must_use]
+pub fn setting(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Makes a function the plugin's `process-batch`.
+///
+/// `handler!(process)` takes a `fn(&Batch) -> Result<(), Failure>`. `handler!(process, init = start)` also exports
+/// `lifecycle`: `start` is a `fn() -> Result<(), String>` that runs once per instance, before its first batch.
+#[macro_export]
+macro_rules! handler {
+    ($process:path) => {
+        $crate::handler!(@handler $process);
+    };
+    ($process:path, init = $init:path) => {
+        $crate::handler!(@handler $process);
+        $crate::handler!(@lifecycle $init);
+    };
+    (@handler $process:path) => {
+        #[cfg(target_family = "wasm")]
+        const _: () = {
+            struct Exported;
+            impl $crate::bindings::plugin::exports::gristmill::plugin::handler::Guest for Exported {
+                fn process_batch(
+                    info: $crate::bindings::plugin::gristmill::plugin::types::BatchInfo,
+                    records: Vec<$crate::bindings::plugin::gristmill::plugin::types::KafkaRecord>,
+                ) -> $crate::bindings::plugin::gristmill::plugin::types::Outcome {
+                    $crate::bindings::answer($process, info, records)
+                }
+            }
+            $crate::bindings::plugin::export_plugin!(Exported with_types_in $crate::bindings::plugin);
+        };
+        #[cfg(not(target_family = "wasm"))]
+        const _: () = {
+            // A native build exports nothing; the handler is still type-checked, and counts as used.
+            #[expect(dead_code, reason = "exists for the type check only")]
+            fn check(batch: &$crate::Batch) -> $crate::Outcome {
+                $crate::IntoOutcome::into_outcome($process(batch))
+            }
+        };
+    };
+    (@lifecycle $init:path) => {
+        #[cfg(target_family = "wasm")]
+        const _: () = {
+            struct Exported;
+            impl $crate::bindings::lifecycle::exports::gristmill::plugin::lifecycle::Guest for Exported {
+                fn init() -> Result<(), String> {
+                    $init()
+                }
+            }
+            $crate::bindings::lifecycle::export_lifecycle!(Exported with_types_in $crate::bindings::lifecycle);
+        };
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn() -> Result<(), String> = $init;
+    };
+}

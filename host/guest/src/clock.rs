@@ -1,0 +1,146 @@
+//! The time of one hand-over: wall clock, processor time, and the wish to cancel, around everything a guest does.
+//!
+//! An epoch interrupts a guest that computes; it does not reach one that waits in a host call. So the whole call is a future
+//! polled by [`CallClock::run`], which also measures how long each poll took: that is the processor time.
+//!
+//! Nothing here knows what the future does.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+use crate::cancel::Cancel;
+use crate::limits::Limits;
+
+/// Why a call was ended by the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Ended {
+    /// The wall clock ran out.
+    #[error("used all of its {0:?} of wall-clock time (plugin.limits.time)")]
+    Wall(Duration),
+    /// The processor time ran out.
+    #[error("used all of its {0:?} of processor time (plugin.limits.cpu)")]
+    Cpu(Duration),
+    /// Somebody cancelled the hand-over.
+    #[error("the hand-over was cancelled")]
+    Cancelled,
+}
+
+/// The time of one hand-over. Shared between the thread's outer loop and the guest's epoch callback.
+#[derive(Debug)]
+pub(crate) struct CallClock {
+    started: Instant,
+    wall: Duration,
+    cpu: Duration,
+    cancel: Arc<Cancel>,
+    /// Nanoseconds spent in polls that are over.
+    busy_ns: AtomicU64,
+    /// Nanoseconds since `started` at which the running poll began. [`IDLE`]: none runs.
+    poll_began_ns: AtomicU64,
+}
+
+const IDLE: u64 = u64::MAX;
+
+impl CallClock {
+    /// Starts the time of one hand-over.
+    pub(crate) fn start(limits: &Limits, cancel: Arc<Cancel>) -> Arc<Self> {
+        Arc::new(Self {
+            started: Instant::now(),
+            wall: limits.time,
+            cpu: limits.cpu,
+            cancel,
+            busy_ns: AtomicU64::new(0),
+            poll_began_ns: AtomicU64::new(IDLE),
+        })
+    }
+
+    /// How long the hand-over has taken so far.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// How much of that was spent computing rather than waiting.
+    pub(crate) fn busy(&self) -> Duration {
+        let over = self.busy_ns.load(Ordering::Relaxed);
+        let began = self.poll_began_ns.load(Ordering::Relaxed);
+        let running = if began == IDLE { 0 } else { self.now_ns().saturating_sub(began) };
+        Duration::from_nanos(over.saturating_add(running))
+    }
+
+    /// How long until the host ends the call.
+    pub(crate) fn time_left(&self) -> Duration {
+        self.ends_at().saturating_duration_since(Instant::now())
+    }
+
+    /// True once somebody asked for the end.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancel.ends_at().is_some()
+    }
+
+    /// Whether the call must end now, and why.
+    pub(crate) fn ended(&self) -> Option<Ended> {
+        let now = Instant::now();
+        if self.cancel.ends_at().is_some_and(|end| end <= now) {
+            Some(Ended::Cancelled)
+        } else if now.saturating_duration_since(self.started) >= self.wall {
+            Some(Ended::Wall(self.wall))
+        } else if self.busy() >= self.cpu {
+            Some(Ended::Cpu(self.cpu))
+        } else {
+            None
+        }
+    }
+
+    /// Runs a future within the time of this hand-over.
+    ///
+    /// # Errors
+    ///
+    /// The time ran out, or the hand-over was cancelled. The future is dropped in the middle: whatever store it used is lost.
+    pub(crate) async fn run<F: Future>(&self, future: F) -> Result<F::Output, Ended> {
+        let mut future = pin!(future);
+        let mut told = pin!(self.cancel.told());
+        let mut alarm_at = self.ends_at();
+        let mut alarm = pin!(tokio::time::sleep_until(alarm_at.into()));
+        poll_fn(|cx| {
+            self.poll_began_ns.store(self.now_ns(), Ordering::Relaxed);
+            let polled = future.as_mut().poll(cx);
+            self.busy_ns.store(nanos(self.busy()), Ordering::Relaxed);
+            self.poll_began_ns.store(IDLE, Ordering::Relaxed);
+            if let Poll::Ready(output) = polled {
+                return Poll::Ready(Ok(output));
+            }
+            if let Some(ended) = self.ended() {
+                return Poll::Ready(Err(ended));
+            }
+            // A word that arrives later must find a waker, so a fresh wait is polled after each that ended.
+            while told.as_mut().poll(cx).is_ready() {
+                told.set(self.cancel.told());
+            }
+            if alarm_at != self.ends_at() {
+                alarm_at = self.ends_at();
+                alarm.as_mut().reset(alarm_at.into());
+            }
+            match alarm.as_mut().poll(cx) {
+                Poll::Ready(()) => Poll::Ready(Err(self.ended().unwrap_or(Ended::Wall(self.wall)))),
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    fn ends_at(&self) -> Instant {
+        let wall = self.started + self.wall;
+        self.cancel.ends_at().map_or(wall, |cancelled| cancelled.min(wall))
+    }
+
+    fn now_ns(&self) -> u64 {
+        nanos(self.started.elapsed())
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(IDLE - 1)
+}

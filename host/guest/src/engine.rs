@@ -1,0 +1,194 @@
+//! One wasmtime engine for the process: which WebAssembly is understood, how deep stacks go, and the ticker that makes guests
+//! interruptible.
+//!
+//! Knows no plugin and no batch.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use wasmparser::WasmFeatures;
+use wasmtime::component::{HasSelf, Linker};
+use wasmtime::{Config, Strategy};
+
+use crate::bindings;
+use crate::error::EngineError;
+use crate::guest::State;
+
+/// What differs between engines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineSettings {
+    /// Bytes of stack for a guest's own calls.
+    pub wasm_stack_bytes: usize,
+    /// Bytes of stack for a guest's calls and the host calls above them.
+    pub async_stack_bytes: usize,
+}
+
+impl Default for EngineSettings {
+    fn default() -> Self {
+        Self { wasm_stack_bytes: 512 << 10, async_stack_bytes: 2 << 20 }
+    }
+}
+
+/// How often a running guest can be interrupted.
+pub(crate) const TICK: Duration = Duration::from_millis(10);
+
+/// What a host call needs above a guest's deepest stack. With less, deep recursion would end the process and not the guest.
+const HOST_STACK_BYTES: usize = 1 << 20;
+
+/// Compiles and runs plugins. Clones are the same engine.
+#[derive(Clone)]
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    wasmtime: wasmtime::Engine,
+    linker: Linker<State>,
+    ticker: Arc<Ticker>,
+}
+
+impl Engine {
+    /// Makes an engine and starts its ticker.
+    ///
+    /// # Errors
+    ///
+    /// The stacks are too close to each other, or this machine cannot run wasmtime.
+    pub fn new(settings: &EngineSettings) -> Result<Self, EngineError> {
+        let EngineSettings { wasm_stack_bytes, async_stack_bytes } = *settings;
+        if async_stack_bytes < wasm_stack_bytes.saturating_add(HOST_STACK_BYTES) {
+            return Err(EngineError::StacksTooClose { wasm_stack_bytes, async_stack_bytes, needed: HOST_STACK_BYTES });
+        }
+        let mut config = strict_config();
+        config.max_wasm_stack(wasm_stack_bytes).async_stack_size(async_stack_bytes);
+        let wasmtime = wasmtime::Engine::new(&config).map_err(EngineError::Wasmtime)?;
+        let linker = linker(&wasmtime).map_err(EngineError::Wasmtime)?;
+        let ticker = Ticker::start(&wasmtime).map_err(EngineError::Ticker)?;
+        Ok(Self { inner: Arc::new(Inner { wasmtime, linker, ticker }) })
+    }
+
+    pub(crate) fn wasmtime(&self) -> &wasmtime::Engine {
+        &self.inner.wasmtime
+    }
+
+    pub(crate) fn linker(&self) -> &Linker<State> {
+        &self.inner.linker
+    }
+
+    /// Keeps the ticker running for as long as the value lives.
+    pub(crate) fn ticking(&self) -> Ticking {
+        Ticking::new(Arc::clone(&self.inner.ticker))
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.ticker.change(|work| work.over = true);
+    }
+}
+
+/// Which WebAssembly is understood: what supported toolchains need (SIMD, bulk memory, reference types, multi-value, sign
+/// extension, saturating floats), and nothing that is only nearly finished upstream. Without `GC_TYPES` there is no collector.
+pub(crate) const FEATURES: WasmFeatures = WasmFeatures::WASM2
+    .union(WasmFeatures::EXTENDED_CONST)
+    .union(WasmFeatures::COMPONENT_MODEL)
+    .difference(WasmFeatures::GC_TYPES);
+
+/// The cargo features `gc` and `threads` of wasmtime stay compiled in although the proposals are off: two aborts of wasmtime 48
+/// exist only in builds without them.
+fn strict_config() -> Config {
+    let mut config = Config::new();
+    config
+        .strategy(Strategy::Cranelift)
+        .epoch_interruption(true)
+        .concurrency_support(false)
+        .shared_memory(false)
+        .wasm_features(FEATURES.complement(), false)
+        .wasm_features(FEATURES, true);
+    config
+}
+
+fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<State>> {
+    let mut linker = Linker::new(engine);
+    wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    bindings::control::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
+    Ok(linker)
+}
+
+/// Raises the engine's epoch on an OS thread of its own, so that no guest can keep it from being raised. Rests while no guest
+/// runs.
+struct Ticker {
+    work: Mutex<Work>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Work {
+    running: usize,
+    over: bool,
+}
+
+impl Ticker {
+    fn start(engine: &wasmtime::Engine) -> std::io::Result<Arc<Self>> {
+        let ticker = Arc::new(Self { work: Mutex::default(), changed: Condvar::new() });
+        let (own, engine) = (Arc::clone(&ticker), engine.weak());
+        std::thread::Builder::new().name("guest-ticker".to_owned()).spawn(move || {
+            while own.wait_for_work() {
+                std::thread::sleep(TICK);
+                match engine.upgrade() {
+                    Some(engine) => engine.increment_epoch(),
+                    None => return,
+                }
+            }
+        })?;
+        Ok(ticker)
+    }
+
+    /// Rests until a guest runs. False: the engine is gone.
+    fn wait_for_work(&self) -> bool {
+        let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let resting = |work: &mut Work| work.running == 0 && !work.over;
+        let work = self.changed.wait_while(work, resting).unwrap_or_else(PoisonError::into_inner);
+        !work.over
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Work)) {
+        change(&mut self.work.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_all();
+    }
+}
+
+/// Says that a guest runs.
+pub(crate) struct Ticking {
+    ticker: Arc<Ticker>,
+}
+
+impl Ticking {
+    fn new(ticker: Arc<Ticker>) -> Self {
+        ticker.change(|work| work.running += 1);
+        Self { ticker }
+    }
+}
+
+impl Drop for Ticking {
+    fn drop(&mut self) {
+        self.ticker.change(|work| work.running -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_too_close_to_each_other_are_refused() {
+        let settings = EngineSettings { wasm_stack_bytes: 2 << 20, async_stack_bytes: 2 << 20 };
+        let error = Engine::new(&settings).unwrap_err();
+        assert!(matches!(error, EngineError::StacksTooClose { .. }), "{error}");
+    }
+}

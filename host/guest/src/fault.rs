@@ -1,0 +1,188 @@
+//! What broke instead of an answer: the cause, the evidence, and the class that follows from both.
+//!
+//! A trap's own text rarely names the cause: a guest without memory runs into unreachable code like one that panics. So the
+//! evidence decides, in this order: the time ran out, the guest called exit, memory was refused, code trapped, and otherwise
+//! the answer could not be read.
+
+use std::fmt;
+
+use gristmill_core::outcome::{Fault, FaultClass};
+use wasmtime::{Trap, WasmBacktrace};
+use wasmtime_wasi::I32Exit;
+
+use crate::clock::Ended;
+use crate::limits::{Denied, Limits};
+
+/// How far a guest got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Instantiation.
+    Start,
+    /// Comparing its functions' types with the contract's.
+    Bind,
+    /// `init`.
+    Init,
+    /// `process-batch`.
+    Call,
+}
+
+/// Why it broke.
+#[derive(Debug)]
+pub(crate) enum Cause {
+    /// The host ended it while it waited.
+    Ended(Ended),
+    /// wasmtime ended it.
+    Failed(wasmtime::Error),
+    /// Its `init` said no, in these words.
+    InitRefused(String),
+    /// The batch cannot lie in its memory.
+    BatchTooLarge,
+    /// Its answer asks for what is not configured, or contradicts itself.
+    Answer(&'static str),
+    /// This host is broken.
+    HostPanicked,
+}
+
+/// A guest that broke. Its store is gone, or must go.
+#[derive(Debug)]
+pub(crate) struct Broken {
+    pub(crate) phase: Phase,
+    pub(crate) error: Cause,
+    pub(crate) denied: Option<Denied>,
+    pub(crate) stderr: String,
+}
+
+/// What is known about the hand-over beside the guest's own end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence {
+    memory_bytes: u64,
+    batch: Option<(usize, u64)>,
+}
+
+impl Evidence {
+    /// A start without a batch.
+    pub(crate) fn of_start(limits: &Limits) -> Self {
+        Self { memory_bytes: limits.memory_bytes, batch: None }
+    }
+
+    /// A hand-over of so many records of so many bytes.
+    pub(crate) fn of_batch(limits: &Limits, records: usize, bytes: u64) -> Self {
+        Self { memory_bytes: limits.memory_bytes, batch: Some((records, bytes)) }
+    }
+}
+
+impl Broken {
+    pub(crate) fn new(phase: Phase, error: Cause) -> Self {
+        Self { phase, error, denied: None, stderr: String::new() }
+    }
+
+    /// True when it broke because somebody cancelled the hand-over.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.ended() == Some(Ended::Cancelled)
+    }
+
+    /// The frames of the guest's stack, innermost first.
+    pub(crate) fn frames(&self) -> String {
+        /// How many frames are named before the rest is only counted.
+        const NAMED_MAX: usize = 8;
+        let Cause::Failed(error) = &self.error else { return String::new() };
+        let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return String::new() };
+        let named = backtrace.frames().iter().take(NAMED_MAX).map(|frame| {
+            frame.func_name().map_or_else(
+                || format!("function {}", frame.func_index()),
+                |name| crate::stdio::escape(name.as_bytes()),
+            )
+        });
+        let mut named: Vec<String> = named.collect();
+        if backtrace.frames().len() > NAMED_MAX {
+            named.push(format!("and {} more", backtrace.frames().len() - NAMED_MAX));
+        }
+        named.join(" < ")
+    }
+
+    /// What the core is told.
+    pub(crate) fn into_fault(self, evidence: &Evidence) -> Fault {
+        Fault { class: self.class(), detail: self.detail(evidence) }
+    }
+
+    fn class(&self) -> FaultClass {
+        match self.phase {
+            Phase::Start | Phase::Bind | Phase::Init => FaultClass::Start,
+            Phase::Call => self.class_of_call(),
+        }
+    }
+
+    fn class_of_call(&self) -> FaultClass {
+        match &self.error {
+            _ if self.ended().is_some() => FaultClass::Timeout,
+            Cause::Failed(error) if error.is::<I32Exit>() => FaultClass::Exit,
+            Cause::BatchTooLarge => FaultClass::Memory,
+            Cause::Failed(_) if self.denied.is_some() => FaultClass::Memory,
+            Cause::Failed(error) if error.downcast_ref::<WasmBacktrace>().is_some() => FaultClass::Trap,
+            Cause::Failed(_) | Cause::Answer(_) => FaultClass::Contract,
+            Cause::Ended(_) | Cause::InitRefused(_) | Cause::HostPanicked => FaultClass::Trap,
+        }
+    }
+
+    fn ended(&self) -> Option<Ended> {
+        match &self.error {
+            Cause::Ended(ended) => Some(*ended),
+            Cause::Failed(error) => error.downcast_ref::<Ended>().copied(),
+            Cause::InitRefused(_) | Cause::BatchTooLarge | Cause::Answer(_) | Cause::HostPanicked => None,
+        }
+    }
+
+    fn detail(&self, evidence: &Evidence) -> String {
+        let mut detail = match self.phase {
+            Phase::Start => "while it was instantiated: ".to_owned(),
+            Phase::Init => "in init: ".to_owned(),
+            Phase::Bind | Phase::Call => String::new(),
+        };
+        detail += &self.error.to_string();
+        let memory_bytes = evidence.memory_bytes;
+        if let Some(denied) = self.denied {
+            detail += &format!("; memory limit {memory_bytes} bytes, asked {} bytes", denied.asked_bytes);
+        }
+        if let (FaultClass::Memory, Some((records, bytes))) = (self.class(), evidence.batch) {
+            detail += &format!("; batch of {records} records and {bytes} bytes, plugin memory {memory_bytes} bytes");
+        }
+        if !self.stderr.is_empty() {
+            detail += &format!("; the guest said: {}", self.stderr);
+        }
+        let frames = self.frames();
+        if !frames.is_empty() {
+            detail += &format!("; in {frames}");
+        }
+        detail
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ended(ended) => write!(f, "{ended}"),
+            Self::Failed(error) => describe(error, f),
+            Self::InitRefused(reason) => write!(f, "it refused to start: {reason}"),
+            Self::BatchTooLarge => f.write_str("the batch is larger than the memory the plugin may have"),
+            Self::Answer(trouble) => f.write_str(trouble),
+            Self::HostPanicked => {
+                f.write_str("the host itself panicked while the guest ran, which is a bug of gristmill")
+            }
+        }
+    }
+}
+
+/// The words for an error of wasmtime, without the stack that it prints as well.
+fn describe(error: &wasmtime::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if let Some(ended) = error.downcast_ref::<Ended>() {
+        write!(f, "{ended}")
+    } else if let Some(I32Exit(code)) = error.downcast_ref::<I32Exit>() {
+        write!(f, "the guest called exit({code}) instead of answering")
+    } else if let Some(trap) = error.downcast_ref::<Trap>() {
+        write!(f, "{trap}")
+    } else if error.downcast_ref::<WasmBacktrace>().is_some() {
+        write!(f, "a host call refused the guest: {}", error.root_cause())
+    } else {
+        write!(f, "{error:#}")
+    }
+}

@@ -1,0 +1,167 @@
+//! A guest: one instance of a plugin in a store of its own, with limits armed before its first instruction.
+//!
+//! A guest that broke is never used again: wasmtime refuses to enter it, and what it left behind is unknown. Nothing here
+//! decides what an answer means.
+
+use std::sync::Arc;
+
+use wasmtime::component::{Instance, ResourceTable};
+use wasmtime::{Store, UpdateDeadline};
+use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+
+use crate::bindings::{self, types};
+use crate::clock::{CallClock, Ended};
+use crate::fault::{Broken, Cause, Phase};
+use crate::limits::Meter;
+use crate::plugin::{Instances, Plugin};
+use crate::stdio::Output;
+
+/// What the host keeps for one guest.
+pub(crate) struct State {
+    wasi: WasiCtx,
+    table: ResourceTable,
+    meter: Meter,
+    clock: Arc<CallClock>,
+}
+
+impl State {
+    pub(crate) fn clock(&self) -> &CallClock {
+        &self.clock
+    }
+}
+
+impl WasiView for State {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+    }
+}
+
+/// A running instance.
+pub(crate) struct Guest {
+    plugin: Plugin,
+    store: Store<State>,
+    handler: Option<bindings::Plugin>,
+    stdout: Output,
+    stderr: Output,
+    batches: u32,
+}
+
+impl Guest {
+    /// Starts an instance: instantiates it and runs `init`, within the time of `clock`.
+    ///
+    /// # Errors
+    ///
+    /// It broke, does not fit the contract, or refused.
+    pub(crate) async fn start(plugin: &Plugin, clock: &Arc<CallClock>) -> Result<Self, Broken> {
+        let mut guest = Self::new(plugin, clock);
+        let instance = guest.instantiate(clock).await?;
+        guest.bind(&instance)?;
+        guest.run_init(&instance, clock).await?;
+        Ok(guest)
+    }
+
+    fn new(plugin: &Plugin, clock: &Arc<CallClock>) -> Self {
+        let limits = plugin.limits();
+        let stdout = Output::new(Arc::clone(plugin.short_digest()), "stdout", limits);
+        let stderr = Output::new(Arc::clone(plugin.short_digest()), "stderr", limits);
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(limits.resources);
+        let state = State {
+            wasi: plugin.grants().wasi(limits, stdout.clone(), stderr.clone()),
+            table,
+            meter: Meter::new(limits),
+            clock: Arc::clone(clock),
+        };
+        let mut store = Store::new(plugin.engine().wasmtime(), state);
+        store.limiter(|state| &mut state.meter);
+        store.set_epoch_deadline(1);
+        store.epoch_deadline_callback(|cx| match cx.data().clock.ended() {
+            Some(ended) => Err(ended.into()),
+            None => Ok(UpdateDeadline::Yield(1)),
+        });
+        store.set_hostcall_fuel(copy_bytes(limits.copy_bytes, 0));
+        Self { plugin: plugin.clone(), store, handler: None, stdout, stderr, batches: 0 }
+    }
+
+    async fn instantiate(&mut self, clock: &CallClock) -> Result<Instance, Broken> {
+        let ran = clock.run(self.plugin.pre().instantiate_async(&mut self.store)).await;
+        self.settle(Phase::Start, ran)
+    }
+
+    fn bind(&mut self, instance: &Instance) -> Result<(), Broken> {
+        let bound = self.plugin.handler().load(&mut self.store, instance);
+        self.handler = Some(self.settle(Phase::Bind, Ok(bound))?);
+        Ok(())
+    }
+
+    async fn run_init(&mut self, instance: &Instance, clock: &CallClock) -> Result<(), Broken> {
+        let Some(index) = self.plugin.init().copied() else { return Ok(()) };
+        let bound = instance.get_typed_func::<(), (Result<(), String>,)>(&mut self.store, index);
+        let init = self.settle(Phase::Bind, Ok(bound))?;
+        let ran = clock.run(init.call_async(&mut self.store, ())).await;
+        let (started,) = self.settle(Phase::Init, ran)?;
+        started.map_err(|reason| Broken::new(Phase::Init, Cause::InitRefused(crate::stdio::escape(reason.as_bytes()))))
+    }
+
+    /// Hands a batch over and waits for the answer, within the time of `clock`.
+    ///
+    /// # Errors
+    ///
+    /// The guest broke, and must not be used again.
+    pub(crate) async fn process_batch(
+        &mut self,
+        clock: &Arc<CallClock>,
+        info: types::BatchInfo<'_>,
+        records: &[types::KafkaRecord<'_>],
+        batch_bytes: u64,
+    ) -> Result<types::Outcome, Broken> {
+        let Some(handler) = &self.handler else {
+            return Err(Broken::new(
+                Phase::Bind,
+                Cause::Answer("the guest was never bound, which is a bug of gristmill"),
+            ));
+        };
+        self.batches = self.batches.saturating_add(1);
+        self.store.data_mut().clock = Arc::clone(clock);
+        self.store.set_epoch_deadline(1);
+        self.store.set_hostcall_fuel(copy_bytes(self.plugin.limits().copy_bytes, batch_bytes));
+        let handler = handler.gristmill_plugin_handler();
+        let ran = clock.run(handler.call_process_batch(&mut self.store, info, records)).await;
+        self.settle(Phase::Call, ran)
+    }
+
+    /// True when this guest may take another batch of `plugin`.
+    pub(crate) fn serves(&self, plugin: &Plugin) -> bool {
+        let Instances::Reuse { batches_max, memory_bytes_max } = plugin.instances() else { return false };
+        self.plugin.is(plugin) && self.batches < batches_max && self.memory_bytes() <= memory_bytes_max
+    }
+
+    /// Bytes in all of its memories and tables.
+    pub(crate) fn memory_bytes(&self) -> u64 {
+        self.store.data().meter.held_bytes()
+    }
+
+    /// Bytes of its output that were dropped so far.
+    pub(crate) fn output_dropped_bytes(&self) -> u64 {
+        self.stdout.dropped_bytes() + self.stderr.dropped_bytes()
+    }
+
+    /// Turns what ran into its result, or collects the evidence of why it broke.
+    fn settle<T>(&mut self, phase: Phase, ran: Result<wasmtime::Result<T>, Ended>) -> Result<T, Broken> {
+        let denied = self.store.data_mut().meter.take_denied();
+        self.stdout.finish();
+        self.stderr.finish();
+        let stderr = self.stderr.take_tail();
+        let error = match ran {
+            Ok(Ok(value)) => return Ok(value),
+            Ok(Err(error)) => Cause::Failed(error),
+            Err(ended) => Cause::Ended(ended),
+        };
+        Err(Broken { phase, error, denied, stderr })
+    }
+}
+
+/// What one call may copy out of a guest.
+fn copy_bytes(at_least: u64, batch_bytes: u64) -> usize {
+    usize::try_from(at_least.max(batch_bytes.saturating_mul(2))).unwrap_or(usize::MAX)
+}

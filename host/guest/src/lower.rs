@@ -1,0 +1,169 @@
+//! Batches on their way into a guest: views of records as the host keeps them, and the contract's types that borrow from those.
+//!
+//! No byte of a key, value or header is copied before wasmtime copies it into the guest. Nothing here owns a record.
+
+use std::borrow::Cow;
+
+use crate::bindings::types;
+
+/// A batch as the host keeps it.
+pub trait BatchSource: Send {
+    /// How many records there are. Never zero for a batch that is handed over.
+    fn len(&self) -> usize;
+
+    /// True when there is no record.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The record at `index`, which is below [`len`](Self::len).
+    fn record(&self, index: usize) -> RecordView<'_>;
+
+    /// Appends the headers of the record at `index` to `headers`, in order.
+    fn headers<'a>(&'a self, index: usize, headers: &mut Vec<HeaderView<'a>>);
+}
+
+/// One record, without its headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RecordView<'a> {
+    /// The topic's name.
+    pub topic: &'a str,
+    /// The partition's number.
+    pub partition: i32,
+    /// The offset within the partition.
+    pub offset: i64,
+    /// When the record was made.
+    pub timestamp: Timestamp,
+    /// The key. `None` is null.
+    pub key: Option<&'a [u8]>,
+    /// The value. `None` is null.
+    pub value: Option<&'a [u8]>,
+}
+
+/// One header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeaderView<'a> {
+    /// The name as it is on the wire, which need not be UTF-8.
+    pub name: &'a [u8],
+    /// The value. `None` is null.
+    pub value: Option<&'a [u8]>,
+}
+
+/// When a record was made, in milliseconds since 1970. May be negative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timestamp {
+    /// The record carries no time.
+    None,
+    /// The time that the producer gave.
+    Create(i64),
+    /// The time at which the broker appended the record.
+    LogAppend(i64),
+}
+
+/// Bytes that one record occupies in a guest at the least, beside what it points to: the contract's `kafka-record`.
+const RECORD_ROW_BYTES: u64 = 72;
+/// The same for one header.
+const HEADER_ROW_BYTES: u64 = 20;
+
+/// All headers of a batch in one row, names made readable.
+pub(crate) struct HeaderRows<'a> {
+    rows: Vec<(Cow<'a, str>, Option<&'a [u8]>)>,
+    /// Where the headers of each record end.
+    ends: Vec<usize>,
+    bytes: u64,
+}
+
+impl<'a> HeaderRows<'a> {
+    pub(crate) fn new(batch: &'a dyn BatchSource) -> Self {
+        let mut views = Vec::new();
+        let ends = (0..batch.len())
+            .map(|index| {
+                batch.headers(index, &mut views);
+                views.len()
+            })
+            .collect();
+        let mut bytes = 0;
+        let rows = views
+            .into_iter()
+            .map(|view| {
+                bytes += HEADER_ROW_BYTES + (view.name.len() + view.value.map_or(0, <[u8]>::len)) as u64;
+                (String::from_utf8_lossy(view.name), view.value)
+            })
+            .collect();
+        Self { rows, ends, bytes }
+    }
+
+    /// The contract's headers, still all in one row.
+    pub(crate) fn lower(&self) -> Vec<types::HeaderParam<'_>> {
+        self.rows.iter().map(|(key, value)| types::HeaderParam { key, value: *value }).collect()
+    }
+
+    /// The contract's records, which borrow their part of `headers`.
+    pub(crate) fn records<'b>(
+        &self,
+        batch: &'b dyn BatchSource,
+        headers: &'b [types::HeaderParam<'b>],
+    ) -> Vec<types::KafkaRecord<'b>> {
+        let mut from = 0;
+        self.ends
+            .iter()
+            .enumerate()
+            .map(|(index, end)| {
+                let own = &headers[from..*end];
+                from = *end;
+                record(batch.record(index), own)
+            })
+            .collect()
+    }
+
+    /// Bytes that the whole batch occupies in a guest at the least.
+    pub(crate) fn batch_bytes(&self, batch: &dyn BatchSource) -> u64 {
+        let records = (0..batch.len()).map(|index| {
+            let record = batch.record(index);
+            let pointed =
+                record.topic.len() + [record.key, record.value].into_iter().flatten().map(<[u8]>::len).sum::<usize>();
+            RECORD_ROW_BYTES + pointed as u64
+        });
+        self.bytes + records.sum::<u64>()
+    }
+}
+
+fn record<'a>(view: RecordView<'a>, headers: &'a [types::HeaderParam<'a>]) -> types::KafkaRecord<'a> {
+    types::KafkaRecord {
+        topic: view.topic,
+        partition: view.partition,
+        offset: view.offset,
+        timestamp: match view.timestamp {
+            Timestamp::None => types::Timestamp::None,
+            Timestamp::Create(ms) => types::Timestamp::CreateTime(ms),
+            Timestamp::LogAppend(ms) => types::Timestamp::LogAppendTime(ms),
+        },
+        key: view.key,
+        value: view.value,
+        headers,
+    }
+}
+
+/// Which records a batch holds, for people: `orders/0 5..9, orders/1 7`.
+pub(crate) fn positions(batch: &dyn BatchSource) -> String {
+    /// How many partitions are named before the rest is only counted.
+    const NAMED_MAX: usize = 8;
+    let mut spans: std::collections::BTreeMap<(&str, i32), (i64, i64)> = std::collections::BTreeMap::new();
+    for index in 0..batch.len() {
+        let record = batch.record(index);
+        let span = spans.entry((record.topic, record.partition)).or_insert((record.offset, record.offset));
+        *span = (span.0.min(record.offset), span.1.max(record.offset));
+    }
+    let mut named: Vec<String> = spans
+        .iter()
+        .take(NAMED_MAX)
+        .map(|((topic, partition), (first, last))| match first == last {
+            true => format!("{topic}/{partition} {first}"),
+            false => format!("{topic}/{partition} {first}..{last}"),
+        })
+        .collect();
+    if spans.len() > NAMED_MAX {
+        named.push(format!("and {} more partitions", spans.len() - NAMED_MAX));
+    }
+    named.join(", ")
+}

@@ -1,0 +1,223 @@
+//! A plugin: a file's bytes, read once, known by their digest, checked, compiled, and started once for trial.
+//!
+//! Hash, checks and compiler all see the same buffer, so that a file swapped in between changes nothing.
+
+use std::fmt;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
+
+use crate::bindings::{self, LIFECYCLE};
+use crate::cancel::Cancel;
+use crate::clock::CallClock;
+use crate::engine::Engine;
+use crate::error::LoadError;
+use crate::fault::{Broken, Evidence, Phase};
+use crate::grants::Grants;
+use crate::guest::{Guest, State};
+use crate::inspect::inspect;
+use crate::limits::Limits;
+
+/// The sha256 of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Digest([u8; 32]);
+
+impl Digest {
+    /// The digest of `bytes`.
+    #[must_use]
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(Sha256::digest(bytes).into())
+    }
+
+    /// The first twelve hexadecimal digits, for people and labels.
+    #[must_use]
+    pub fn short(&self) -> String {
+        self.to_string()[7..19].to_owned()
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("sha256:")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// How a plugin runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PluginSettings {
+    /// What it may use up.
+    pub limits: Limits,
+    /// What it may reach.
+    pub grants: Grants,
+    /// How long an instance lives.
+    pub instances: Instances,
+}
+
+/// How long an instance lives. Any fault, timeout or cancel ends it in every case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Instances {
+    /// A fresh one for every batch: no state survives, and a retry is not poisoned by what the failed attempt left behind.
+    #[default]
+    Fresh,
+    /// One per worker, for as long as it behaves.
+    Reuse {
+        /// Batches after which it is replaced.
+        batches_max: u32,
+        /// Bytes of memory above which it is replaced after a batch. Linear memory never shrinks.
+        memory_bytes_max: u64,
+    },
+}
+
+/// A plugin that loaded. Clones are the same plugin.
+#[derive(Clone)]
+pub struct Plugin {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    name: String,
+    digest: Digest,
+    short_digest: Arc<str>,
+    settings: PluginSettings,
+    engine: Engine,
+    pre: InstancePre<State>,
+    handler: bindings::PluginIndices,
+    init: Option<ComponentExportIndex>,
+}
+
+impl Plugin {
+    /// Loads a plugin from the bytes of its file. Blocks while it compiles and while it is started for trial, `init` included.
+    ///
+    /// # Errors
+    ///
+    /// The file is not a plugin that this host runs, or it does not start. The text says what it is, what was wanted, and how to
+    /// get there.
+    pub fn load(engine: &Engine, name: &str, bytes: &[u8], settings: &PluginSettings) -> Result<Self, LoadError> {
+        let plugin = || name.to_owned();
+        let inspection = inspect(bytes, &settings.limits);
+        if let Some(refusal) = inspection.refusals.into_iter().next() {
+            return Err(LoadError::Refused { plugin: plugin(), refusal });
+        }
+        let component = Component::from_binary(engine.wasmtime(), bytes)
+            .map_err(|source| LoadError::Compile { plugin: plugin(), source })?;
+        let contract = |error: wasmtime::Error| LoadError::Contract { plugin: plugin(), detail: format!("{error:#}") };
+        let pre = engine.linker().instantiate_pre(&component).map_err(contract)?;
+        let handler = bindings::PluginIndices::new(&pre).map_err(contract)?;
+        let init = component
+            .get_export_index(None, LIFECYCLE)
+            .and_then(|lifecycle| component.get_export_index(Some(&lifecycle), "init"));
+        let short_digest = inspection.digest.short().into();
+        let inner = Inner {
+            name: plugin(),
+            digest: inspection.digest,
+            short_digest,
+            settings: settings.clone(),
+            engine: engine.clone(),
+            pre,
+            handler,
+            init,
+        };
+        let plugin = Self { inner: Arc::new(inner) };
+        plugin.start_for_trial()?;
+        Ok(plugin)
+    }
+
+    /// The name that it was loaded under.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// The digest of its file.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        self.inner.digest
+    }
+
+    /// What it may use up.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.inner.settings.limits
+    }
+
+    /// How long its instances live.
+    #[must_use]
+    pub fn instances(&self) -> Instances {
+        self.inner.settings.instances
+    }
+
+    pub(crate) fn grants(&self) -> &Grants {
+        &self.inner.settings.grants
+    }
+
+    pub(crate) fn short_digest(&self) -> &Arc<str> {
+        &self.inner.short_digest
+    }
+
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.inner.engine
+    }
+
+    pub(crate) fn pre(&self) -> &InstancePre<State> {
+        &self.inner.pre
+    }
+
+    pub(crate) fn handler(&self) -> &bindings::PluginIndices {
+        &self.inner.handler
+    }
+
+    pub(crate) fn init(&self) -> Option<&ComponentExportIndex> {
+        self.inner.init.as_ref()
+    }
+
+    /// True when both are the same load, not only the same file.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    /// Starts an instance and throws it away. Types that do not fit show nowhere else. On a thread of its own, since the caller
+    /// may be inside a runtime.
+    fn start_for_trial(&self) -> Result<(), LoadError> {
+        let started = std::thread::scope(|scope| {
+            let trial = std::thread::Builder::new().name("guest-trial".to_owned());
+            let trial = trial.spawn_scoped(scope, || {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+                let clock = CallClock::start(self.limits(), Arc::new(Cancel::default()));
+                let _ticking = self.engine().ticking();
+                Ok(runtime.block_on(Guest::start(self, &clock)).map(drop))
+            })?;
+            trial.join().unwrap_or_else(|_| Err(std::io::Error::other("the trial start panicked")))
+        });
+        let broken = match started {
+            Ok(Ok(())) => return Ok(()),
+            Ok(Err(broken)) => broken,
+            Err(source) => return Err(LoadError::Thread { plugin: self.name().to_owned(), source }),
+        };
+        Err(match broken {
+            Broken { phase: Phase::Bind, error, .. } => {
+                LoadError::Contract { plugin: self.name().to_owned(), detail: error.to_string() }
+            }
+            broken => LoadError::Start {
+                plugin: self.name().to_owned(),
+                fault: broken.into_fault(&Evidence::of_start(self.limits())),
+            },
+        })
+    }
+}
+
+impl fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plugin")
+            .field("name", &self.inner.name)
+            .field("digest", &self.inner.digest)
+            .finish_non_exhaustive()
+    }
+}

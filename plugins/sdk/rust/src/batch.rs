@@ -1,0 +1,237 @@
+//! A batch and its records as a plugin sees them.
+//!
+//! Records are read through methods, so that a later way of handing them over (packed bytes, read when asked for) changes no
+//! plugin. Nothing here knows what a value means.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+
+use crate::bindings::types::{self, BatchInfo, KafkaRecord};
+
+/// A batch of records. Never empty; within a partition the records are in offset order.
+pub struct Batch {
+    info: BatchInfo,
+    records: Vec<KafkaRecord>,
+}
+
+impl Batch {
+    pub(crate) fn new(info: BatchInfo, records: Vec<KafkaRecord>) -> Self {
+        Self { info, records }
+    }
+
+    /// How many records there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// True when there is no record. A host never hands over such a batch.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
+    /// The record at `index`, counted from 0.
+    #[must_use]
+    pub fn record(&self, index: usize) -> Option<Record<'_>> {
+        self.records.get(index).map(|inner| Record { inner })
+    }
+
+    /// The records, in order.
+    pub fn records(&self) -> impl ExactSizeIterator<Item = Record<'_>> {
+        self.records.iter().map(|inner| Record { inner })
+    }
+
+    /// The name of the pipeline.
+    #[must_use]
+    pub fn pipeline(&self) -> &str {
+        &self.info.pipeline
+    }
+
+    /// Which attempt this is. 1: these records are handed over for the first time.
+    #[must_use]
+    pub fn attempt(&self) -> u32 {
+        self.info.attempt
+    }
+
+    /// True when the host cut this part out of a batch to find the record that breaks the plugin.
+    #[must_use]
+    pub fn is_part(&self) -> bool {
+        self.info.part
+    }
+
+    /// The digest of this plugin.
+    #[must_use]
+    pub fn plugin_digest(&self) -> &str {
+        &self.info.plugin_digest
+    }
+
+    /// How long the whole call may take.
+    #[must_use]
+    pub fn time_limit(&self) -> Duration {
+        Duration::from_millis(u64::from(self.info.time_limit_ms))
+    }
+
+    /// How much of the time limit is left. In a native test: all of it.
+    #[must_use]
+    pub fn time_left(&self) -> Duration {
+        if cfg!(target_family = "wasm") {
+            Duration::from_millis(u64::from(crate::bindings::control::time_left_ms()))
+        } else {
+            self.time_limit()
+        }
+    }
+
+    /// True once the host no longer wants the answer. In a native test: never.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        cfg!(target_family = "wasm") && crate::bindings::control::cancelled()
+    }
+}
+
+impl<'a> IntoIterator for &'a Batch {
+    type Item = Record<'a>;
+    type IntoIter = Records<'a>;
+
+    fn into_iter(self) -> Records<'a> {
+        Records { inner: self.records.iter() }
+    }
+}
+
+/// The records of a batch, in order.
+pub struct Records<'a> {
+    inner: std::slice::Iter<'a, KafkaRecord>,
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Record<'a>;
+
+    fn next(&mut self) -> Option<Record<'a>> {
+        self.inner.next().map(|inner| Record { inner })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.inner.size_hint()
+    }
+}
+
+/// When a record was made, in milliseconds since 1970. May be negative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timestamp {
+    /// The record carries no time.
+    None,
+    /// The time that the producer gave.
+    Create(i64),
+    /// The time at which the broker appended the record.
+    LogAppend(i64),
+}
+
+/// One record of a batch.
+#[derive(Clone, Copy)]
+pub struct Record<'a> {
+    inner: &'a KafkaRecord,
+}
+
+impl<'a> Record<'a> {
+    /// The topic.
+    #[must_use]
+    pub fn topic(self) -> &'a str {
+        &self.inner.topic
+    }
+
+    /// The partition of that topic.
+    #[must_use]
+    pub fn partition(self) -> i32 {
+        self.inner.partition
+    }
+
+    /// The offset within the partition. Offsets may have gaps.
+    #[must_use]
+    pub fn offset(self) -> i64 {
+        self.inner.offset
+    }
+
+    /// When the record was made.
+    #[must_use]
+    pub fn timestamp(self) -> Timestamp {
+        match self.inner.timestamp {
+            types::Timestamp::None => Timestamp::None,
+            types::Timestamp::CreateTime(ms) => Timestamp::Create(ms),
+            types::Timestamp::LogAppendTime(ms) => Timestamp::LogAppend(ms),
+        }
+    }
+
+    /// The key. `None` is null, which is not the same as empty.
+    #[must_use]
+    pub fn key(self) -> Option<&'a [u8]> {
+        self.inner.key.as_deref()
+    }
+
+    /// The value. `None` is null (a tombstone), which is not the same as empty.
+    #[must_use]
+    pub fn value(self) -> Option<&'a [u8]> {
+        self.inner.value.as_deref()
+    }
+
+    /// The headers in order, as name and value. A name may occur more than once; a value may be null.
+    pub fn headers(self) -> impl Iterator<Item = (&'a str, Option<&'a [u8]>)> {
+        self.inner.headers.iter().map(|header| (header.key.as_str(), header.value.as_deref()))
+    }
+
+    /// The value of the last header of that name, which by Kafka's habit is the one that counts. `None`: there is no such
+    /// header; `Some(None)`: its value is null.
+    #[must_use]
+    pub fn header(self, name: &str) -> Option<Option<&'a [u8]>> {
+        self.inner.headers.iter().rev().find(|header| header.key == name).map(|header| header.value.as_deref())
+    }
+
+    /// True when the value is null: by Kafka's habit, the key is to be forgotten.
+    #[must_use]
+    pub fn is_tombstone(self) -> bool {
+        self.inner.value.is_none()
+    }
+
+    /// Reads the value as JSON.
+    ///
+    /// # Errors
+    ///
+    /// The value is null, or not JSON of that shape. With `?` the batch becomes retryable; map the error to
+    /// [`fatal`](crate::fatal()) when trying again cannot help.
+    pub fn value_json<T: DeserializeOwned>(self) -> Result<T, JsonError> {
+        let trouble = |cause| JsonError { record: self.idempotency_key(), cause };
+        let value = self.value().ok_or_else(|| trouble(None))?;
+        serde_json::from_slice(value).map_err(|cause| trouble(Some(cause)))
+    }
+
+    /// What identifies this record for ever, however often it is handed over: `topic/partition/offset`.
+    #[must_use]
+    pub fn idempotency_key(self) -> String {
+        format!("{}/{}/{}", self.topic(), self.partition(), self.offset())
+    }
+}
+
+impl fmt::Debug for Record<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Record({})", self.idempotency_key())
+    }
+}
+
+/// A value is not the JSON that was asked for. Names the record and the place, never the content.
+#[derive(Debug)]
+pub struct JsonError {
+    record: String,
+    cause: Option<serde_json::Error>,
+}
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.cause {
+            None => write!(f, "record {} has no value (a tombstone)", self.record),
+            Some(cause) => write!(f, "the value of record {} does not read as JSON: {cause}", self.record),
+        }
+    }
+}
+
+impl std::error::Error for JsonError {}

@@ -1,0 +1,72 @@
+//! The contract's types as `wit-bindgen` writes them, and the way from them to a plugin's own function.
+//!
+//! Hidden from the documentation: plugins meet these only through the crate's macro. Nothing here decides an answer.
+
+use crate::batch::Batch;
+use crate::outcome::{IntoOutcome, Outcome};
+
+/// The world `plugin`: what every plugin exports and imports.
+#[allow(
+    missing_docs,
+    unsafe_code,
+    unreachable_pub,
+    unused_qualifications,
+    elided_lifetimes_in_paths,
+    clippy::all,
+    reason = "generated code"
+)]
+pub mod plugin {
+    wit_bindgen::generate!({
+        path: "../../../wit",
+        world: "plugin",
+        export_macro_name: "export_plugin",
+        pub_export_macro: true,
+    });
+}
+
+/// The optional `lifecycle` interface, in a world of its own: a plugin without `init` must not export it.
+#[allow(
+    missing_docs,
+    unsafe_code,
+    unreachable_pub,
+    unused_qualifications,
+    elided_lifetimes_in_paths,
+    clippy::all,
+    reason = "generated code"
+)]
+pub mod lifecycle {
+    wit_bindgen::generate!({
+        path: "../../../wit",
+        inline: "
+            package gristmill:rust-sdk;
+            world with-lifecycle { export gristmill:plugin/lifecycle@0.1.0; }
+        ",
+        world: "gristmill:rust-sdk/with-lifecycle",
+        export_macro_name: "export_lifecycle",
+        pub_export_macro: true,
+    });
+}
+
+pub(crate) use plugin::gristmill::plugin::{control, types};
+
+/// Runs a plugin's function over a batch as the contract hands it over.
+pub fn answer<T: IntoOutcome>(
+    process: impl FnOnce(&Batch) -> T,
+    info: types::BatchInfo,
+    records: Vec<types::KafkaRecord>,
+) -> types::Outcome {
+    lower(process(&Batch::new(info, records)).into_outcome())
+}
+
+fn lower(outcome: Outcome) -> types::Outcome {
+    match outcome {
+        Outcome::Ok => types::Outcome::Ok(types::Effects { rejected: Vec::new(), emitted: Vec::new() }),
+        Outcome::Retryable { reason, after, suspect } => types::Outcome::Retryable(types::Retry {
+            reason,
+            after_ms: after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+            completed: None,
+            suspect: suspect.and_then(|index| u32::try_from(index).ok()),
+        }),
+        Outcome::Fatal { reason } => types::Outcome::Fatal(types::Stop { reason }),
+    }
+}

@@ -1,0 +1,86 @@
+//! Answers, honest ones and ones that this version of the host must refuse.
+
+use std::fmt::Write as _;
+
+use gristmill_plugin::bindings::plugin::gristmill::plugin::types::{
+    BatchInfo, Effects, KafkaRecord, Outcome, OutputRecord, Progress, Rejection, Retry, Stop, Timestamp,
+};
+
+pub(crate) fn nothing() -> Effects {
+    Effects { rejected: Vec::new(), emitted: Vec::new() }
+}
+
+pub(crate) fn ok() -> Outcome {
+    Outcome::Ok(nothing())
+}
+
+pub(crate) fn retry(reason: &str, after_ms: Option<u64>) -> Outcome {
+    Outcome::Retryable(Retry { reason: reason.to_owned(), after_ms, completed: None, suspect: None })
+}
+
+pub(crate) fn fatal(reason: &str) -> Outcome {
+    Outcome::Fatal(Stop { reason: reason.to_owned() })
+}
+
+pub(crate) fn effects() -> Outcome {
+    let rejected = vec![Rejection { index: 0, reason: "not today".to_owned() }];
+    Outcome::Ok(Effects { rejected, emitted: Vec::new() })
+}
+
+pub(crate) fn emitted() -> Outcome {
+    let record = OutputRecord {
+        sink: "anywhere".to_owned(),
+        key: None,
+        value: Some(b"v".to_vec()),
+        headers: Vec::new(),
+        partition: None,
+        source: Some(0),
+    };
+    Outcome::Ok(Effects { rejected: Vec::new(), emitted: vec![record] })
+}
+
+pub(crate) fn completed() -> Outcome {
+    let completed = Some(Progress { records: 1, effects: nothing() });
+    Outcome::Retryable(Retry { reason: "half done".to_owned(), after_ms: None, completed, suspect: None })
+}
+
+/// Writes down all that the guest was given, one line for the batch and one per record, as the tests compare it.
+pub(crate) fn dump(info: &BatchInfo, records: &[KafkaRecord]) -> String {
+    let mut text = format!(
+        "{} attempt={} limit={} part={} {}",
+        info.pipeline, info.attempt, info.time_limit_ms, info.part, info.plugin_digest
+    );
+    for record in records {
+        let timestamp = match record.timestamp {
+            Timestamp::None => "none".to_owned(),
+            Timestamp::CreateTime(ms) => format!("create({ms})"),
+            Timestamp::LogAppendTime(ms) => format!("append({ms})"),
+        };
+        let headers: Vec<String> =
+            record.headers.iter().map(|header| format!("{}={}", header.key, bytes(header.value.as_deref()))).collect();
+        // Writing to a string cannot fail.
+        let _ = write!(
+            text,
+            "\n{}/{}/{} {timestamp} {} {} [{}]",
+            record.topic,
+            record.partition,
+            record.offset,
+            bytes(record.key.as_deref()),
+            bytes(record.value.as_deref()),
+            headers.join(",")
+        );
+    }
+    text
+}
+
+/// Null, empty, short and long bytes, each in its own way.
+fn bytes(bytes: Option<&[u8]>) -> String {
+    match bytes {
+        None => "null".to_owned(),
+        Some(bytes) if bytes.len() > 64 => {
+            let sum = bytes.iter().fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
+            format!("<{} bytes, sum {sum}>", bytes.len())
+        }
+        Some(bytes) => format!("'{}'", String::from_utf8_lossy(bytes)),
+    }
+}

@@ -1,0 +1,100 @@
+//! A guest that misbehaves as told: the key of the first record of a batch says how.
+//!
+//! The key is `word` or `word:argument`. `act` below lists the words. Settings (environment variables) tell `init` how to
+//! misbehave. Nothing outside the tests may load this.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the host's handling of a guest's output is under test")]
+#![expect(clippy::exit, reason = "the host's handling of a guest's exit is under test")]
+
+mod answer;
+mod burn;
+mod reach;
+
+use gristmill_plugin::bindings::plugin::gristmill::plugin::types::{BatchInfo, KafkaRecord, Outcome};
+
+/// Handles one batch as its first record's key says.
+#[cfg_attr(not(target_family = "wasm"), expect(dead_code, reason = "only a wasm build exports anything"))]
+fn act(info: &BatchInfo, records: &[KafkaRecord]) -> Outcome {
+    let key = records.first().and_then(|record| record.key.as_deref()).unwrap_or(b"ok");
+    let key = String::from_utf8_lossy(key).into_owned();
+    let (word, argument) = key.split_once(':').unwrap_or((&key, ""));
+    match word {
+        "ok" => answer::ok(),
+        "retry" => answer::retry(argument, None),
+        "retry-after" => answer::retry("later", Some(number(argument))),
+        "fatal" => answer::fatal(argument),
+        "effects" => answer::effects(),
+        "emitted" => answer::emitted(),
+        "completed" => answer::completed(),
+        "dump" => answer::retry(&answer::dump(info, records), None),
+        "panic" => panic!("{argument}"),
+        "spin" => burn::spin(),
+        "wait-for-cancel" => burn::wait_for_cancel(),
+        "grow" => burn::grow(number(argument)),
+        "deep" => burn::deep(),
+        "sleep" => burn::sleep(number(argument)),
+        "exit0" => std::process::exit(0),
+        "exit1" => std::process::exit(1),
+        "print" => burn::print(number(argument)),
+        "paint" => burn::paint(argument),
+        "canary" => burn::canary(),
+        "time-left" => burn::time_left(),
+        "environment" => reach::environment(),
+        "arguments" => reach::arguments(),
+        "stdin" => reach::stdin(),
+        "open" => reach::open(argument),
+        "connect" => reach::connect(argument),
+        "resolve" => reach::resolve(argument),
+        "random" => reach::random(number(argument)),
+        other => answer::fatal(&format!("mischief knows no word {other:?}")),
+    }
+}
+
+/// Starts an instance, or does not, as the setting `init` says.
+#[cfg_attr(not(target_family = "wasm"), expect(dead_code, reason = "only a wasm build exports anything"))]
+fn init() -> Result<(), String> {
+    let setting = std::env::var("init").unwrap_or_default();
+    let (word, argument) = setting.split_once(':').unwrap_or((&setting, ""));
+    match word {
+        "" => Ok(()),
+        "error" => Err(argument.to_owned()),
+        "panic" => panic!("{argument}"),
+        "spin" => loop {
+            std::hint::spin_loop();
+        },
+        "exit0" => std::process::exit(0),
+        "grow" => {
+            burn::grow(number(argument));
+            Ok(())
+        }
+        other => Err(format!("mischief knows no init {other:?}")),
+    }
+}
+
+fn number(argument: &str) -> u64 {
+    argument.parse().unwrap_or(0)
+}
+
+#[cfg(target_family = "wasm")]
+mod exports {
+    use gristmill_plugin::bindings::{lifecycle, plugin};
+
+    use super::{BatchInfo, KafkaRecord, Outcome};
+
+    struct Mischief;
+
+    impl plugin::exports::gristmill::plugin::handler::Guest for Mischief {
+        fn process_batch(info: BatchInfo, records: Vec<KafkaRecord>) -> Outcome {
+            super::act(&info, &records)
+        }
+    }
+
+    impl lifecycle::exports::gristmill::plugin::lifecycle::Guest for Mischief {
+        fn init() -> Result<(), String> {
+            super::init()
+        }
+    }
+
+    gristmill_plugin::bindings::plugin::export_plugin!(Mischief with_types_in gristmill_plugin::bindings::plugin);
+    gristmill_plugin::bindings::lifecycle::export_lifecycle!(Mischief with_types_in gristmill_plugin::bindings::lifecycle);
+}

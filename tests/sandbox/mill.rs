@@ -1,0 +1,205 @@
+//! A worker with one plugin, driven by hand, and batches made by hand.
+//!
+//! Waits by condition with a deadline; a guest that does not end fails the test, it does not hang it.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock, mpsc};
+use std::time::Duration;
+
+use gristmill_core::io::DeliveryId;
+use gristmill_core::outcome::{Answer, Fault, FaultClass, Outcome};
+use gristmill_guest::{
+    Answered, BatchSource, Engine, EngineSettings, Grants, HeaderView, Instances, Job, Limits, LoadError, Plugin,
+    PluginSettings, RecordView, Timestamp, Worker, WorkerSettings,
+};
+
+/// Longer than any limit that a test sets, so that only a host that hangs reaches it.
+const ANSWER_WAIT_MAX: Duration = Duration::from_secs(30);
+
+/// One engine for all tests, as in the host.
+pub(crate) fn engine() -> &'static Engine {
+    static ENGINE: OnceLock<Engine> = OnceLock::new();
+    ENGINE.get_or_init(|| Engine::new(&EngineSettings::default()).unwrap())
+}
+
+/// The bytes of a built guest, such as `gristmill_mischief`.
+pub(crate) fn guest_bytes(name: &str) -> Vec<u8> {
+    let built = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../target/plugins/wasm32-wasip2/plugin");
+    let folder = std::env::var_os("GRISTMILL_GUESTS").map_or(built, PathBuf::from);
+    let path = folder.join(name).with_extension("wasm");
+    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; run `cargo xtask plugins` first", path.display()))
+}
+
+/// Loads the guest that misbehaves as told.
+pub(crate) fn mischief(settings: &PluginSettings) -> Result<Plugin, LoadError> {
+    static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
+    Plugin::load(engine(), "mischief", BYTES.get_or_init(|| guest_bytes("gristmill_mischief")), settings)
+}
+
+/// Settings that hand `settings` to the plugin.
+pub(crate) fn with_settings(settings: &[(&str, &str)]) -> PluginSettings {
+    let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    PluginSettings { grants: Grants { settings }, ..PluginSettings::default() }
+}
+
+/// The strict limits, but for what `change` changes.
+pub(crate) fn with_limits(change: impl FnOnce(&mut Limits)) -> PluginSettings {
+    let mut settings = PluginSettings::default();
+    change(&mut settings.limits);
+    settings
+}
+
+/// One instance for as long as it behaves.
+pub(crate) fn reuse(batches_max: u32) -> PluginSettings {
+    PluginSettings {
+        instances: Instances::Reuse { batches_max, memory_bytes_max: Limits::STRICT.memory_bytes },
+        ..PluginSettings::default()
+    }
+}
+
+/// A worker and the plugin it runs.
+pub(crate) struct Mill {
+    pub(crate) plugin: Plugin,
+    pub(crate) worker: Worker,
+    answers: mpsc::Receiver<Answered>,
+    deliveries: u64,
+}
+
+impl Mill {
+    /// Runs mischief within the strict profile.
+    pub(crate) fn strict() -> Self {
+        Self::with(&PluginSettings::default())
+    }
+
+    /// Runs mischief as `settings` say.
+    pub(crate) fn with(settings: &PluginSettings) -> Self {
+        Self::of(mischief(settings).unwrap())
+    }
+
+    /// Runs a plugin.
+    pub(crate) fn of(plugin: Plugin) -> Self {
+        let (sink, answers) = mpsc::channel();
+        let settings = WorkerSettings { name: "guest-under-test".to_owned() };
+        let worker = Worker::spawn(settings, move |answered| drop(sink.send(answered))).unwrap();
+        Self { plugin, worker, answers, deliveries: 0 }
+    }
+
+    /// Hands a batch over without waiting for the answer.
+    pub(crate) fn deliver(&mut self, batch: impl BatchSource + 'static) -> DeliveryId {
+        self.deliveries += 1;
+        let delivery = DeliveryId(self.deliveries);
+        let plugin = self.plugin.clone();
+        let pipeline: Arc<str> = "orders".into();
+        let job = Job { delivery, attempt: 1, part: false, pipeline, plugin, batch: Box::new(batch) };
+        self.worker.deliver(job).unwrap();
+        delivery
+    }
+
+    /// Waits for the next answer.
+    pub(crate) fn next_answer(&self) -> Answered {
+        self.answers.recv_timeout(ANSWER_WAIT_MAX).expect("the worker must answer every delivery")
+    }
+
+    /// Hands a batch over and waits for its answer.
+    pub(crate) fn run(&mut self, batch: impl BatchSource + 'static) -> Answered {
+        let delivery = self.deliver(batch);
+        let answered = self.next_answer();
+        assert_eq!(answered.delivery, delivery, "an answer to another delivery");
+        answered
+    }
+
+    /// Tells mischief what to do, by a batch of one record.
+    pub(crate) fn tell(&mut self, key: &str) -> Answered {
+        self.run(Batch::told(key))
+    }
+
+    /// Tells mischief what to do, and wants the words of its retryable answer back.
+    pub(crate) fn ask(&mut self, key: &str) -> String {
+        reason(self.tell(key).answer)
+    }
+
+    /// Tells mischief what to do, and wants it to break in this way.
+    pub(crate) fn breaks(&mut self, key: &str, class: FaultClass) -> Fault {
+        match self.tell(key).answer {
+            Answer::Fault(fault) if fault.class == class => fault,
+            other => panic!("{key} must end as {class:?} and ended as {other:?}"),
+        }
+    }
+
+    /// Wants an ordinary batch to work.
+    pub(crate) fn still_works(&mut self) {
+        assert_eq!(self.tell("ok").answer, Answer::Outcome(Outcome::Ok), "the next batch must work");
+    }
+}
+
+/// The words of a retryable answer.
+pub(crate) fn reason(answer: Answer) -> String {
+    match answer {
+        Answer::Outcome(Outcome::Retryable { reason, .. }) => reason,
+        other => panic!("wanted a retryable answer, got {other:?}"),
+    }
+}
+
+/// A header: the bytes of its name, and its value or null.
+pub(crate) type Header = (Vec<u8>, Option<Vec<u8>>);
+
+/// A record that owns what it shows.
+#[derive(Clone)]
+pub(crate) struct Record {
+    pub(crate) topic: String,
+    pub(crate) partition: i32,
+    pub(crate) offset: i64,
+    pub(crate) timestamp: Timestamp,
+    pub(crate) key: Option<Vec<u8>>,
+    pub(crate) value: Option<Vec<u8>>,
+    pub(crate) headers: Vec<Header>,
+}
+
+impl Record {
+    /// Record `offset` of `orders`, partition 0, with neither key nor value.
+    pub(crate) fn at(offset: i64) -> Self {
+        let topic = "orders".to_owned();
+        let (timestamp, key, value, headers) = (Timestamp::None, None, None, Vec::new());
+        Self { topic, partition: 0, offset, timestamp, key, value, headers }
+    }
+}
+
+/// A batch that owns its records.
+#[derive(Clone)]
+pub(crate) struct Batch(pub(crate) Vec<Record>);
+
+impl Batch {
+    /// One record whose key tells mischief what to do.
+    pub(crate) fn told(key: &str) -> Self {
+        Self(vec![Record { key: Some(key.into()), ..Record::at(0) }])
+    }
+
+    /// The same, followed by more records.
+    pub(crate) fn told_with(key: &str, records: impl IntoIterator<Item = Record>) -> Self {
+        let mut batch = Self::told(key);
+        batch.0.extend(records);
+        batch
+    }
+}
+
+impl BatchSource for Batch {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn record(&self, index: usize) -> RecordView<'_> {
+        let record = &self.0[index];
+        RecordView {
+            topic: &record.topic,
+            partition: record.partition,
+            offset: record.offset,
+            timestamp: record.timestamp,
+            key: record.key.as_deref(),
+            value: record.value.as_deref(),
+        }
+    }
+
+    fn headers<'a>(&'a self, index: usize, headers: &mut Vec<HeaderView<'a>>) {
+        headers.extend(self.0[index].headers.iter().map(|(name, value)| HeaderView { name, value: value.as_deref() }));
+    }
+}

@@ -1,0 +1,51 @@
+//! Answers arrive as the guest gave them; answers that this version cannot carry out are faults.
+
+use std::time::Duration;
+
+use gristmill_core::outcome::{Answer, FaultClass, Outcome};
+use gristmill_guest::{Plugin, PluginSettings};
+
+use crate::mill::{Batch, Mill, Record, engine, guest_bytes};
+
+#[test]
+fn the_echo_plugin_says_ok() {
+    let plugin = Plugin::load(engine(), "echo", &guest_bytes("gristmill_echo"), &PluginSettings::default()).unwrap();
+    let answered = Mill::of(plugin).run(Batch::told_with("hello", (1..100).map(Record::at)));
+    assert_eq!(answered.answer, Answer::Outcome(Outcome::Ok));
+    assert!(answered.facts.instance_fresh && answered.facts.guest_memory_bytes > 0, "{:?}", answered.facts);
+}
+
+#[test]
+fn the_three_answers_arrive_as_given() {
+    let mut mill = Mill::strict();
+    mill.still_works();
+    let retryable = Outcome::Retryable { reason: "the database is down".into(), after: None };
+    assert_eq!(mill.tell("retry:the database is down").answer, Answer::Outcome(retryable));
+    let later = Outcome::Retryable { reason: "later".into(), after: Some(Duration::from_millis(1_500)) };
+    assert_eq!(mill.tell("retry-after:1500").answer, Answer::Outcome(later));
+    assert_eq!(
+        mill.tell("fatal:no such table").answer,
+        Answer::Outcome(Outcome::Fatal { reason: "no such table".into() })
+    );
+}
+
+#[test]
+fn effects_and_completed_parts_are_contract_faults_that_name_the_missing_configuration() {
+    let mut mill = Mill::strict();
+    for key in ["effects", "emitted", "completed"] {
+        let fault = mill.breaks(key, FaultClass::Contract);
+        assert!(fault.detail.contains("need") && fault.detail.contains("configuration"), "{key}: {}", fault.detail);
+        mill.still_works();
+    }
+}
+
+#[test]
+fn a_long_reason_is_cut_with_a_mark() {
+    let reason = Mill::strict().ask(&format!("retry:{}", "é".repeat(10_000)));
+    assert!(reason.len() < 4_200 && reason.ends_with("… (15904 bytes cut)"), "{}", &reason[reason.len() - 40..]);
+}
+
+#[test]
+fn a_reason_cannot_forge_a_log_line() {
+    assert_eq!(Mill::strict().ask("retry:a\nERROR b\u{1b}[2J"), r"a\nERROR b\u{1b}[2J");
+}
