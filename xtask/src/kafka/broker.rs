@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -35,9 +36,12 @@ pub struct Broker {
     installation: Installation,
     folder: PathBuf,
     port: u16,
-    starts: u32,
-    process: Option<(Child, Watchdog)>,
+    starts: AtomicU32,
+    process: Mutex<Option<Process>>,
 }
+
+/// A running JVM and what ends it when we are gone.
+type Process = (Child, Watchdog);
 
 /// How an attempt to start ended, when not well.
 enum StartError {
@@ -72,8 +76,13 @@ impl Broker {
         let mut tries_left = 3;
         loop {
             let folder = new_folder()?;
-            let mut broker =
-                Self { installation: installation.clone(), folder, port: port::free()?, starts: 0, process: None };
+            let broker = Self {
+                installation: installation.clone(),
+                folder,
+                port: port::free()?,
+                starts: AtomicU32::new(0),
+                process: Mutex::new(None),
+            };
             copy_folder(data, &broker.data())?;
             let text = properties::server(&broker.data(), broker.port, port::free()?, extra);
             fs::write(broker.properties(), text).context("cannot write the broker's properties")?;
@@ -95,7 +104,7 @@ impl Broker {
     /// The process number, while it runs.
     #[must_use]
     pub fn process_id(&self) -> Option<u32> {
-        self.process.as_ref().map(|(child, _)| child.id())
+        self.process().as_ref().map(|(child, _)| child.id())
     }
 
     /// Kills the process at once, as a power failure would (SIGKILL). Data and port are kept for [`Broker::restart`].
@@ -103,8 +112,9 @@ impl Broker {
     /// # Errors
     ///
     /// When the process cannot be waited for.
-    pub fn kill(&mut self) -> Result<()> {
-        if let Some((mut child, watchdog)) = self.process.take() {
+    pub fn kill(&self) -> Result<()> {
+        let process = self.process().take();
+        if let Some((mut child, watchdog)) = process {
             drop(watchdog);
             child.kill().context("cannot kill the broker")?;
             child.wait().context("cannot wait for the broker")?;
@@ -117,18 +127,16 @@ impl Broker {
     /// # Errors
     ///
     /// When it does not end in time.
-    pub fn terminate(&mut self) -> Result<()> {
+    pub fn terminate(&self) -> Result<()> {
         self.signal("TERM")?;
         let deadline = Instant::now() + END_WITHIN;
-        while let Some((child, _)) = self.process.as_mut() {
-            if child.try_wait().context("cannot wait for the broker")?.is_some() {
-                self.process = None;
-            } else if Instant::now() > deadline {
+        while self.ended().is_none() {
+            if Instant::now() > deadline {
                 bail!("the broker did not end within {END_WITHIN:?}:\n{}", self.log_tail());
-            } else {
-                std::thread::sleep(Duration::from_millis(20));
             }
+            std::thread::sleep(Duration::from_millis(20));
         }
+        *self.process() = None;
         Ok(())
     }
 
@@ -155,8 +163,8 @@ impl Broker {
     /// # Errors
     ///
     /// When it still runs, or does not start in time.
-    pub fn restart(&mut self) -> Result<()> {
-        if self.process.is_some() {
+    pub fn restart(&self) -> Result<()> {
+        if self.process().is_some() {
             bail!("the broker still runs: kill or terminate it first");
         }
         match self.launch(self.installation.java(HEAP_MIB_MAX)) {
@@ -176,7 +184,7 @@ impl Broker {
 
     /// Lets go of the process: it runs on after us. Returns its number and its folder.
     pub(super) fn release(mut self) -> Option<(u32, PathBuf)> {
-        let (child, watchdog) = self.process.take()?;
+        let (child, watchdog) = self.process().take()?;
         drop(watchdog);
         Some((child.id(), std::mem::take(&mut self.folder)))
     }
@@ -199,11 +207,11 @@ impl Broker {
 
     /// A file for each start: a line of the last run must not be taken for one of this run.
     fn log(&self) -> PathBuf {
-        self.folder.join(format!("broker-{}.log", self.starts))
+        self.folder.join(format!("broker-{}.log", self.starts.load(Ordering::Relaxed)))
     }
 
-    fn launch(&mut self, mut java: Command) -> std::result::Result<(), StartError> {
-        self.starts += 1;
+    fn launch(&self, mut java: Command) -> std::result::Result<(), StartError> {
+        self.starts.fetch_add(1, Ordering::Relaxed);
         self.spawn(&mut java).map_err(StartError::Other)?;
         let deadline = Instant::now() + START_WITHIN;
         loop {
@@ -227,7 +235,7 @@ impl Broker {
         }
     }
 
-    fn spawn(&mut self, java: &mut Command) -> Result<()> {
+    fn spawn(&self, java: &mut Command) -> Result<()> {
         use std::os::unix::process::CommandExt as _;
 
         let log = File::create(self.log()).context("cannot create the broker's log")?;
@@ -236,12 +244,17 @@ impl Broker {
         java.arg("kafka.Kafka").arg(self.properties()).process_group(0);
         let child = java.stdin(Stdio::null()).stdout(log).stderr(errors).spawn().context("cannot start java")?;
         let watchdog = Watchdog::over(child.id(), Some(&self.folder))?;
-        self.process = Some((child, watchdog));
+        *self.process() = Some((child, watchdog));
         Ok(())
     }
 
-    fn ended(&mut self) -> Option<std::process::ExitStatus> {
-        self.process.as_mut().and_then(|(child, _)| child.try_wait().ok().flatten())
+    fn ended(&self) -> Option<std::process::ExitStatus> {
+        self.process().as_mut().and_then(|(child, _)| child.try_wait().ok().flatten())
+    }
+
+    fn process(&self) -> MutexGuard<'_, Option<Process>> {
+        // Whoever panicked meanwhile left either a process or none: both are fine.
+        self.process.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn signal(&self, name: &str) -> Result<()> {

@@ -110,7 +110,7 @@ impl Installation {
         let mut java = self.java_without_archive(256);
         java.arg(format!("-XX:ArchiveClassesAtExit={}", target.join("classes.jsa").display()));
         java.args(["-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-cp", &self.class_path]);
-        let mut broker = Broker::start_with(java, self, &self.folder.join("formatted").join("data"))?;
+        let broker = Broker::start_with(java, self, &self.folder.join("formatted").join("data"))?;
         let bootstrap = broker.bootstrap();
         let steps: [&[&str]; 4] = [
             &["org.apache.kafka.tools.TopicCommand", "--create", "--topic", "warm", "--partitions", "1"],
