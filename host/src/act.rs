@@ -1,0 +1,80 @@
+//! From an [`Action`] to the edge that carries it out: one match, no decisions.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use gristmill_core::io::{Action, Delivery, PluginId, StopReason};
+use gristmill_core::outcome::{Answer, Fault, FaultClass};
+use gristmill_core::record::Topic;
+use gristmill_guest::{Answered, CallFacts, Job, Plugin, Worker};
+use gristmill_kafka::{Consumer, RecordBody};
+use tokio::sync::mpsc::UnboundedSender;
+use tracing::debug;
+
+use crate::kafka_batch::KafkaBatch;
+use crate::narrate::{TopicNames, narrate};
+
+/// The edges, as the run loop uses them.
+pub(crate) struct Edges {
+    pub(crate) consumer: Consumer,
+    pub(crate) worker: Worker,
+    /// The loaded versions by the numbers that the core knows them by.
+    pub(crate) plugins: BTreeMap<PluginId, Plugin>,
+    pub(crate) pipeline: Arc<str>,
+    /// Where answers go that no guest gave.
+    pub(crate) answers: UnboundedSender<Answered>,
+    /// How long leaving the group may take.
+    pub(crate) close_wait_max: Duration,
+}
+
+impl Edges {
+    /// Carries one action out. Gives the reason when it was the last one.
+    pub(crate) fn apply(&mut self, action: Action<RecordBody>) -> Option<StopReason> {
+        match action {
+            Action::Deliver(delivery) => self.deliver(delivery),
+            Action::Cancel(delivery) => self.worker.cancel(delivery),
+            Action::Commit { id, offsets, plugin } => {
+                let metadata = self.plugins.get(&plugin).map(|plugin| plugin.digest().to_string()).unwrap_or_default();
+                self.consumer.commit(id, offsets, metadata);
+            }
+            Action::AskCommitted { id, partitions } => self.consumer.ask_committed(id, partitions),
+            Action::Seek { id, targets } => self.consumer.seek(id, targets),
+            Action::AnswerRevoke(id) => self.consumer.answer_revoke(id),
+            Action::Leave => self.consumer.leave(self.close_wait_max),
+            Action::Stopped(reason) => return Some(reason),
+            Action::Report(report) => narrate(&report, self),
+        }
+        None
+    }
+
+    fn deliver(&self, delivery: Delivery<RecordBody>) {
+        let Delivery { id, batch, attempt, plugin, records, bytes, closed_by } = delivery;
+        debug!(batch = batch.0, attempt, records = records.len(), bytes, ?closed_by, "handed a batch over");
+        let refused = match self.plugins.get(&plugin) {
+            Some(plugin) => {
+                let job = Job {
+                    delivery: id,
+                    attempt,
+                    part: false,
+                    pipeline: Arc::clone(&self.pipeline),
+                    plugin: plugin.clone(),
+                    batch: Box::new(KafkaBatch { records }),
+                };
+                self.worker.deliver(job).err().map(|error| error.to_string())
+            }
+            None => Some(format!("plugin version {} was never loaded", plugin.0)),
+        };
+        if let Some(detail) = refused {
+            // A hand-over always has an answer, also when no guest could be asked.
+            let answer = Answer::Fault(Fault { class: FaultClass::Start, detail });
+            let _ = self.answers.send(Answered { delivery: id, answer, facts: CallFacts::default() });
+        }
+    }
+}
+
+impl TopicNames for Edges {
+    fn name(&self, topic: Topic) -> Arc<str> {
+        self.consumer.topic_name(topic)
+    }
+}

@@ -1,0 +1,38 @@
+//! A batch of Kafka records as the guest edge wants to see it: the one place where the two edges' types meet.
+
+use std::sync::Arc;
+
+use gristmill_core::record::Record;
+use gristmill_guest::{BatchSource, HeaderView, RecordView, Timestamp};
+use gristmill_kafka::RecordBody;
+
+/// The records of one hand-over.
+pub(crate) struct KafkaBatch {
+    pub(crate) records: Arc<[Record<RecordBody>]>,
+}
+
+impl BatchSource for KafkaBatch {
+    fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    fn record(&self, index: usize) -> RecordView<'_> {
+        let body = &self.records[index].body;
+        RecordView {
+            topic: body.topic(),
+            partition: body.partition(),
+            offset: body.offset(),
+            timestamp: match body.timestamp() {
+                gristmill_kafka::Timestamp::None => Timestamp::None,
+                gristmill_kafka::Timestamp::CreateTime(ms) => Timestamp::Create(ms),
+                gristmill_kafka::Timestamp::LogAppendTime(ms) => Timestamp::LogAppend(ms),
+            },
+            key: body.key(),
+            value: body.value(),
+        }
+    }
+
+    fn headers<'a>(&'a self, index: usize, headers: &mut Vec<HeaderView<'a>>) {
+        headers.extend(self.records[index].body.headers().map(|(name, value)| HeaderView { name, value }));
+    }
+}

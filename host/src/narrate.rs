@@ -1,0 +1,161 @@
+//! Turns what the machine reports into log lines: facts as fields, a short message in the past tense, never a payload.
+
+use std::sync::Arc;
+
+use gristmill_core::io::{HeldReason, OffsetTrouble, Report, RequestError, StartPosition};
+use gristmill_core::record::{NextOffset, Partition, Topic};
+use tracing::{debug, error, info, warn};
+
+/// Finds the name of a topic by its number.
+pub(crate) trait TopicNames {
+    /// The topic's name, or its number as text when it was never seen.
+    fn name(&self, topic: Topic) -> Arc<str>;
+}
+
+/// Logs one report.
+pub(crate) fn narrate(report: &Report, topics: &impl TopicNames) {
+    let topic = |partition: &Partition| topics.name(partition.topic);
+    match report {
+        Report::Assigned { partition, start } => narrate_start(&topic(partition), partition.number, start),
+        Report::Removed { partition, lost: true, records } => {
+            warn!(topic = %topic(partition), partition = partition.number, records, "lost a partition; its unfinished records come again elsewhere");
+        }
+        Report::Removed { partition, lost: false, records } => {
+            info!(topic = %topic(partition), partition = partition.number, records, "gave a partition back");
+        }
+        Report::DroppedStale { records } => debug!(records, "dropped records of an earlier reading"),
+        Report::LateAnswer(delivery) => debug!(delivery = delivery.0, "ignored an answer that came too late to count"),
+        Report::Committed { offsets } => {
+            for offset in offsets {
+                debug!(topic = %topic(&offset.partition), partition = offset.partition.number, next_offset = offset.next.0, "committed");
+            }
+        }
+        Report::RequestFailed { id, error, again_in } => {
+            let why = request_words(*error);
+            warn!(
+                request = id.0,
+                again_in_ms = again_in.as_millis() as u64,
+                error = why,
+                "a commit, look-up or seek failed and is tried again"
+            );
+        }
+        Report::BatchOk { batch, records } => debug!(batch = batch.0, records, "the batch is done"),
+        Report::Waiting { batch, attempt, delay, fault: true, reason } => {
+            warn!(
+                batch = batch.0,
+                attempt,
+                delay_ms = delay.as_millis() as u64,
+                reason,
+                "the plugin broke; the batch is tried again on a fresh instance"
+            );
+        }
+        Report::Waiting { batch, attempt, delay, fault: false, reason } => {
+            warn!(
+                batch = batch.0,
+                attempt,
+                delay_ms = delay.as_millis() as u64,
+                reason,
+                "the plugin said retryable; the batch is handed over again"
+            );
+        }
+        Report::Rewound { targets } => {
+            for target in targets {
+                info!(topic = %topic(&target.partition), partition = target.partition.number, next_offset = target.next.0, "rewound to the committed offset");
+            }
+        }
+        Report::Held { reason } => narrate_held(reason, topics),
+        Report::Released => info!("released what was held"),
+        Report::PluginSwitched { from, to } => info!(from = from.0, to = to.0, "switched the plugin"),
+    }
+}
+
+/// For each partition whether it resumes or resets, and where (O3).
+fn narrate_start(topic: &str, partition: i32, start: &StartPosition) {
+    match start {
+        StartPosition::Committed(next) => {
+            info!(topic, partition, next_offset = next.0, "assigned; resumes at the committed offset");
+        }
+        StartPosition::Reset(next) => {
+            info!(
+                topic,
+                partition,
+                next_offset = next.0,
+                "assigned; nothing was committed, so kafka.auto_offset_reset chose the start"
+            );
+        }
+        StartPosition::Unusable(trouble) => {
+            error!(topic, partition, reason = %position_words(trouble), "assigned; cannot start reading");
+        }
+    }
+}
+
+fn narrate_held(reason: &HeldReason, topics: &impl TopicNames) {
+    match reason {
+        HeldReason::Fatal { batch, reason } => {
+            error!(
+                batch = batch.0,
+                reason, "held: the plugin said fatal; nothing is handed over until an operator decides"
+            );
+        }
+        HeldReason::Exhausted { batch, reason } => {
+            error!(
+                batch = batch.0,
+                reason, "held: no attempt is left; nothing is handed over until an operator decides"
+            );
+        }
+        HeldReason::RecordTooLarge { facts } => {
+            let topic = topics.name(facts.partition.topic);
+            error!(%topic, partition = facts.partition.number, offset = facts.offset.0, bytes = facts.bytes, "held: this record is larger than the plugin can take; raise plugin.limits.record and plugin.limits.memory");
+        }
+        HeldReason::Offset { partition, trouble } => {
+            let topic = topics.name(partition.topic);
+            error!(%topic, partition = partition.number, reason = %position_words(trouble), "held: the partition cannot be read at its position");
+        }
+    }
+}
+
+/// What holds a partition, or everything (`None`), in words.
+pub(crate) fn trouble_words(reason: &HeldReason) -> (Option<Partition>, String) {
+    match reason {
+        HeldReason::Fatal { reason, .. } => (None, format!("the plugin said fatal: {reason}")),
+        HeldReason::Exhausted { reason, .. } => (None, format!("no attempt is left: {reason}")),
+        HeldReason::RecordTooLarge { facts } => (
+            None,
+            format!("the record at offset {} has {} bytes, more than the plugin can take", facts.offset.0, facts.bytes),
+        ),
+        HeldReason::Offset { partition, trouble } => (Some(*partition), position_words(trouble)),
+    }
+}
+
+/// What is wrong with a position, and the way out.
+fn position_words(trouble: &OffsetTrouble) -> String {
+    let or_unknown = |next: &Option<NextOffset>| next.map_or_else(|| "unknown".to_owned(), |next| next.0.to_string());
+    match trouble {
+        OffsetTrouble::NothingCommitted => "the group has committed nothing and kafka.auto_offset_reset is \"error\"; \
+             commit a start with Kafka's own tool, or choose earliest or latest"
+            .to_owned(),
+        OffsetTrouble::OutOfRange { wanted, low, high } => format!(
+            "offset {} is not in the log, which reaches from {} to {}; set kafka.on_out_of_range to earliest or latest to \
+             go on there, knowing that records are skipped or repeated",
+            wanted.0,
+            or_unknown(low),
+            or_unknown(high)
+        ),
+        OffsetTrouble::Unreadable { at } => format!(
+            "the stored records at offset {} cannot be read; repair the log, or move the group's offset behind them with \
+             Kafka's own tool",
+            at.0
+        ),
+    }
+}
+
+/// Why a request failed, in words.
+fn request_words(error: RequestError) -> &'static str {
+    match error {
+        RequestError::Temporary => "the broker cannot do it right now",
+        RequestError::Unknown => "it is unknown whether it was done",
+        RequestError::NotOurs => "the partition belongs to another member",
+        RequestError::Fenced => "another process took over this member id",
+        RequestError::Refused => "the broker refuses it",
+    }
+}

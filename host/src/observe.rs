@@ -1,0 +1,231 @@
+//! What people and supervisors see of a running host: log lines, the live line, a summary now and then, the last word.
+//!
+//! Told of everything, decides nothing about records. Its one decision is not to wait any longer at start, see
+//! [`crate::start_watch`].
+
+use std::time::Duration;
+
+use gristmill_core::io::{Action, Input, StopReason};
+use gristmill_core::record::NextOffset;
+use gristmill_core::time::Moment;
+use gristmill_guest::Answered;
+use gristmill_kafka::{ClientErrorKind, Event, RecordBody};
+use tokio::sync::watch;
+use tracing::{debug, error, info, warn};
+
+use crate::act::Edges;
+use crate::exit::{self, Exit};
+use crate::live::Live;
+use crate::narrate::TopicNames;
+use crate::start_watch::StartWatch;
+use crate::status::{Counts, Status};
+
+/// How often a host without a terminal sums up what it did.
+const SUMMARY_EVERY: Duration = Duration::from_secs(10);
+
+/// Everything that watches one run.
+pub(crate) struct Observer {
+    status: Status,
+    start: StartWatch,
+    live: Option<Live>,
+    progress: Option<watch::Sender<Counts>>,
+    summary_due: Moment,
+    summed_up: Counts,
+    /// Set when the process ends for a reason that the machine does not know.
+    exit: Option<Exit>,
+    close_timed_out: bool,
+}
+
+impl Observer {
+    /// `live` when there is a terminal; `progress` when somebody in this process waits for figures.
+    pub(crate) fn new(start: StartWatch, live: Option<Live>, progress: Option<watch::Sender<Counts>>) -> Self {
+        Self {
+            status: Status::new(),
+            start,
+            live,
+            progress,
+            summary_due: Moment(0).after(SUMMARY_EVERY),
+            summed_up: Counts::default(),
+            exit: None,
+            close_timed_out: false,
+        }
+    }
+
+    pub(crate) fn note_input(&mut self, input: &Input<RecordBody>) {
+        if matches!(input, Input::Assigned(_) | Input::Fetched(_)) {
+            self.start.reached();
+        }
+        self.status.note_input(input);
+    }
+
+    pub(crate) fn note_action(&mut self, now: Moment, action: &Action<RecordBody>) {
+        self.status.note_action(now, action);
+    }
+
+    pub(crate) fn note_answer(&self, answered: &Answered) {
+        let facts = &answered.facts;
+        debug!(
+            delivery = answered.delivery.0,
+            handler_ms = facts.duration.as_millis() as u64,
+            guest_memory_bytes = facts.guest_memory_bytes,
+            instance_fresh = facts.instance_fresh,
+            "the plugin answered"
+        );
+    }
+
+    /// Hears what the Kafka edge says beside inputs.
+    pub(crate) fn hear(&mut self, event: &Event, edges: &Edges) {
+        match event {
+            Event::Input(_) => {}
+            Event::Statistics(statistics) => {
+                if statistics.brokers.iter().any(|broker| broker.state == "UP") {
+                    self.start.reached();
+                }
+                for figures in &statistics.partitions {
+                    if let Some(end) = figures.end {
+                        self.status.end_of(figures.partition, NextOffset(end));
+                    }
+                }
+            }
+            Event::ClientError { kind, code, text, partition, fatal } => {
+                let topic = partition.map(|partition| edges.name(partition.topic));
+                let partition = partition.map(|partition| partition.number);
+                warn!(topic = topic.as_deref(), partition, code, fatal, "{text}");
+                self.weigh(*kind, text, *fatal);
+            }
+            Event::Evicted { text } => {
+                self.status.counts.evictions += 1;
+                error!(
+                    reason = text,
+                    "this member left the group because it was silent for too long; it rejoins by itself"
+                );
+            }
+            Event::TopicMissing { name } => {
+                self.start.missing(name);
+                warn!(topic = %name, "the topic does not exist; reading begins when it appears");
+            }
+            Event::StartUnknown { partitions, code, since } => {
+                let waited_ms = since.as_millis() as u64;
+                warn!(
+                    partitions = partitions.len(),
+                    code,
+                    waited_ms,
+                    "the committed offsets cannot be learnt; it is tried again, nothing is read meanwhile"
+                );
+            }
+            Event::PositionMoved { partition, wanted, now } => {
+                let topic = edges.name(partition.topic);
+                warn!(%topic, partition = partition.number, wanted = wanted.0, next_offset = now.0, "the committed offset is not in the log; went on where kafka.on_out_of_range says");
+            }
+            Event::RevokeUnanswered { partitions } => {
+                warn!(
+                    partitions = partitions.len(),
+                    "the running batch did not end before its partitions had to go; its records come again elsewhere"
+                );
+            }
+            Event::Dropped { records } => {
+                self.status.counts.stale_at_edge += records;
+                debug!(records, "dropped records that were read twice or belong to an earlier reading");
+            }
+            Event::CloseTimedOut => {
+                self.close_timed_out = true;
+                warn!("the kafka client did not close in time and is left behind; what was done is committed");
+            }
+        }
+    }
+
+    /// What a client error means for a start that has not succeeded yet, or for good.
+    fn weigh(&mut self, kind: ClientErrorKind, text: &str, fatal: bool) {
+        match kind {
+            ClientErrorKind::Unreachable => self.start.unreachable(text),
+            ClientErrorKind::Authentication => self.start.refused(text),
+            ClientErrorKind::Authorization | ClientErrorKind::UnknownTopic => {}
+            ClientErrorKind::Protocol => self.ends_with(Exit::because(
+                exit::MISFIT,
+                format!(
+                    "this member cannot join the group: {text}; all members need one partition.assignment.strategy and one \
+                     group.protocol: stop all of them, then start them with the same"
+                ),
+            )),
+            ClientErrorKind::Other if fatal => {
+                self.ends_with(Exit::because(exit::UNEXPECTED, format!("the kafka client failed for good: {text}")));
+            }
+            ClientErrorKind::Other => {}
+        }
+    }
+
+    /// The first such reason is the one that counts.
+    pub(crate) fn ends_with(&mut self, exit: Exit) {
+        self.exit.get_or_insert(exit);
+    }
+
+    /// True when the process should end now for a reason of its own.
+    pub(crate) fn wants_to_end(&mut self, now: Moment) -> bool {
+        if let Some(exit) = self.start.verdict(now) {
+            self.ends_with(exit);
+        }
+        self.exit.is_some()
+    }
+
+    pub(crate) fn next_wakeup(&self) -> Option<Moment> {
+        let live = self.live.as_ref().map(Live::due);
+        let summary = self.live.is_none().then_some(self.summary_due);
+        [self.start.wakeup(), live, summary].into_iter().flatten().min()
+    }
+
+    /// Shows what is due to be shown.
+    pub(crate) fn show(&mut self, now: Moment) {
+        if let Some(progress) = &self.progress {
+            progress.send_if_modified(|known| std::mem::replace(known, self.status.counts) != self.status.counts);
+        }
+        if let Some(live) = &mut self.live {
+            live.show(now, &self.status);
+        } else if now >= self.summary_due {
+            self.summary_due = now.after(SUMMARY_EVERY);
+            self.sum_up();
+        }
+    }
+
+    /// One line about the last ten seconds, if there is anything to say.
+    fn sum_up(&mut self) {
+        let counts = self.status.counts;
+        let before = std::mem::replace(&mut self.summed_up, counts);
+        if counts == before {
+            return;
+        }
+        info!(
+            state = self.status.state().word(),
+            committed = counts.committed - before.committed,
+            batches = counts.batches_ok - before.batches_ok,
+            retries = counts.retries - before.retries,
+            faults = counts.faults - before.faults,
+            lag = self.status.lag(),
+            "the last {} s",
+            SUMMARY_EVERY.as_secs()
+        );
+    }
+
+    /// The last word: the machine's reason, unless something else ended the process first.
+    pub(crate) fn end(mut self, now: Moment, reason: &StopReason) -> Exit {
+        self.show(now);
+        if let Some(live) = &mut self.live {
+            live.clear();
+        }
+        let counts = self.status.counts;
+        info!(
+            committed = counts.committed,
+            handed_over = counts.handed_over,
+            redelivered = counts.redelivered,
+            batches = counts.batches_ok,
+            "stopped"
+        );
+        match self.exit {
+            Some(exit) => exit,
+            None if self.close_timed_out && *reason == StopReason::Asked => Exit::because(
+                exit::DEADLINE,
+                "leaving the group did not end in time; what was done is committed, and the group notices by itself",
+            ),
+            None => Exit::from(reason),
+        }
+    }
+}

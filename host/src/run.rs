@@ -1,0 +1,139 @@
+//! The run loop: whatever happens becomes an input of the machine, whatever the machine wants is carried out. The only
+//! `select!` of the host is here, and nothing in this loop blocks.
+
+use std::time::Instant;
+
+use gristmill_core::Machine;
+use gristmill_core::io::{Input, StopReason};
+use gristmill_guest::Answered;
+use gristmill_kafka::{Event, RecordBody};
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::act::Edges;
+use crate::clock::Clock;
+use crate::exit::Exit;
+use crate::observe::Observer;
+use crate::signals::Asked;
+use crate::watchdog::Watchdog;
+
+/// Everything that can wake the loop.
+pub(crate) struct Feeds {
+    pub(crate) kafka: UnboundedReceiver<Event>,
+    pub(crate) guest: UnboundedReceiver<Answered>,
+    pub(crate) asks: UnboundedReceiver<Asked>,
+}
+
+/// One running pipeline.
+pub(crate) struct Runner {
+    pub(crate) machine: Machine<RecordBody>,
+    pub(crate) edges: Edges,
+    pub(crate) feeds: Feeds,
+    pub(crate) observer: Observer,
+    pub(crate) watchdog: Watchdog,
+    pub(crate) clock: Clock,
+    /// True once the observer's wish to end was passed on.
+    pub(crate) ending: bool,
+}
+
+/// What woke the loop.
+enum Woken {
+    Kafka(Event),
+    Guest(Answered),
+    Asked(Asked),
+    Time,
+    /// An edge's thread is gone without a word: the host's own mistake.
+    Deaf(&'static str),
+}
+
+impl Runner {
+    /// Runs until the machine has ended; says how the process ends.
+    pub(crate) async fn run(mut self) -> Exit {
+        loop {
+            self.watchdog.busy();
+            if let Some(reason) = self.carry_out() {
+                return self.end(&reason);
+            }
+            let now = self.clock.now();
+            if self.observer.wants_to_end(now) && !self.ending {
+                // The way out is the same as for everybody: leave, then end.
+                self.ending = true;
+                self.take(Input::StopNowAsked);
+                continue;
+            }
+            let wakeup = self.machine.next_wakeup().into_iter().chain(self.observer.next_wakeup()).min();
+            self.watchdog.idle();
+            let woken = self.feeds.next(wakeup.map(|moment| self.clock.instant(moment))).await;
+            self.watchdog.busy();
+            self.handle(woken);
+        }
+    }
+
+    fn handle(&mut self, woken: Woken) {
+        match woken {
+            Woken::Kafka(Event::Input(input)) => self.take(input),
+            Woken::Kafka(event @ Event::CloseTimedOut) => {
+                self.observer.hear(&event, &self.edges);
+                self.take(Input::Left);
+            }
+            Woken::Kafka(event) => self.observer.hear(&event, &self.edges),
+            Woken::Guest(answered) => {
+                self.observer.note_answer(&answered);
+                self.take(Input::Answered { delivery: answered.delivery, answer: answered.answer });
+            }
+            Woken::Asked(Asked::Stop) => self.take(Input::StopAsked),
+            Woken::Asked(Asked::StopNow) => self.take(Input::StopNowAsked),
+            Woken::Time => self.take(Input::Tick),
+            Woken::Deaf(which) => {
+                self.observer.ends_with(Exit::because(
+                    crate::exit::HOST_BUG,
+                    format!("the {which} edge ended without a word; nothing more was committed; please report it"),
+                ));
+                self.take(Input::StopNowAsked);
+                // Nobody may be left to answer the wish to leave.
+                self.take(Input::Left);
+            }
+        }
+    }
+
+    fn take(&mut self, input: Input<RecordBody>) {
+        let now = self.clock.now();
+        self.observer.note_input(&input);
+        self.machine.handle(now, input);
+    }
+
+    /// Carries out everything the machine wants.
+    fn carry_out(&mut self) -> Option<StopReason> {
+        let now = self.clock.now();
+        while let Some(action) = self.machine.poll() {
+            self.observer.note_action(now, &action);
+            if let Some(reason) = self.edges.apply(action) {
+                return Some(reason);
+            }
+        }
+        self.observer.show(now);
+        None
+    }
+
+    fn end(self, reason: &StopReason) -> Exit {
+        self.observer.end(self.clock.now(), reason)
+    }
+}
+
+impl Feeds {
+    /// Waits for the next thing to happen, or for `wakeup`. No branch loses anything when another one wins.
+    async fn next(&mut self, wakeup: Option<Instant>) -> Woken {
+        let sleep = async {
+            match wakeup {
+                Some(instant) => tokio::time::sleep_until(instant.into()).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            asked = self.asks.recv() => asked.map_or(Woken::Deaf("signal"), Woken::Asked),
+            answered = self.guest.recv() => answered.map_or(Woken::Deaf("guest"), Woken::Guest),
+            event = self.kafka.recv() => event.map_or(Woken::Deaf("kafka"), Woken::Kafka),
+            () = sleep => Woken::Time,
+        }
+    }
+}

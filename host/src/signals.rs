@@ -1,0 +1,36 @@
+//! What the operating system asks of the process: the first SIGTERM or SIGINT asks to stop, the next one to stop now.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::UnboundedSender;
+
+/// What somebody outside wants of a running host. Bounded by how often people send signals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Finish the running batch, commit, leave (S1).
+    Stop,
+    /// Leave at once (S2).
+    StopNow,
+}
+
+/// Takes both signals over from the system's default, which is to kill, and passes them on as wishes.
+///
+/// # Errors
+/// The system refuses a handler.
+pub(crate) fn forward(asks: &UnboundedSender<Asked>) -> io::Result<()> {
+    let asked_before = Arc::new(AtomicBool::new(false));
+    for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
+        let mut signals = signal(kind)?;
+        let (asks, asked_before) = (asks.clone(), Arc::clone(&asked_before));
+        tokio::spawn(async move {
+            while signals.recv().await.is_some() {
+                let again = asked_before.swap(true, Ordering::Relaxed);
+                let _ = asks.send(if again { Asked::StopNow } else { Asked::Stop });
+            }
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,275 @@
+//! What a running host is doing, in the words that logs, the live line and metrics share, and how much it has done.
+//!
+//! Told of everything that goes into the machine and comes out of it; decides nothing.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use gristmill_core::io::{Action, ClosedBy, Input, Report};
+use gristmill_core::record::{NextOffset, Partition};
+use gristmill_core::time::Moment;
+
+use crate::narrate::trouble_words;
+
+/// What the host is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Waiting for partitions.
+    Joining,
+    /// Records may flow.
+    Running,
+    /// A batch failed and waits for its next attempt.
+    Waiting { attempt: u32, since: Moment, until: Moment, reason: String },
+    /// Blocked on purpose.
+    Held { since: Moment, reason: String },
+    /// Hand-overs are paused by an operator.
+    Paused,
+    /// Asked to stop.
+    Draining,
+    /// Over.
+    Stopped,
+}
+
+impl State {
+    /// The word for this state, the same everywhere.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Joining => "joining",
+            Self::Running => "running",
+            Self::Waiting { .. } => "waiting",
+            Self::Held { .. } => "held",
+            Self::Paused => "paused",
+            Self::Draining => "draining",
+            Self::Stopped => "stopped",
+        }
+    }
+}
+
+/// What has been counted since the start. Records, unless the name says otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Taken from Kafka.
+    pub(crate) records_in: u64,
+    /// Dropped as repeated or outdated; they were or will be handed over under another reading.
+    pub(crate) stale: u64,
+    /// Given to the plugin, each attempt counted.
+    pub(crate) handed_over: u64,
+    /// Of these, given again after a failed attempt.
+    pub(crate) redelivered: u64,
+    /// Said ok to by the plugin, and committed.
+    pub(crate) committed: u64,
+    /// Batches handed over for the first time, by what closed them.
+    pub(crate) closed_by_records: u64,
+    /// As above.
+    pub(crate) closed_by_bytes: u64,
+    /// As above.
+    pub(crate) closed_by_wait: u64,
+    /// Batches that were said ok to.
+    pub(crate) batches_ok: u64,
+    /// Retryable answers.
+    pub(crate) retries: u64,
+    /// Traps, time-outs and the like.
+    pub(crate) faults: u64,
+    /// Assignments, revocations and losses.
+    pub(crate) rebalances: u64,
+    /// Times this member was thrown out of the group for being silent.
+    pub(crate) evictions: u64,
+    /// Dropped by the Kafka edge itself as repeated or outdated; not part of `records_in`.
+    pub(crate) stale_at_edge: u64,
+}
+
+/// The running host as an observer sees it.
+#[derive(Debug)]
+pub(crate) struct Status {
+    pub(crate) counts: Counts,
+    pub(crate) assigned: BTreeMap<Partition, Progress>,
+    state: State,
+    held: BTreeMap<Option<Partition>, State>,
+    /// Ok, and its commit not confirmed yet.
+    handled: u64,
+    /// Taken in since the last hand-over: how full the next batch is.
+    pub(crate) filling: u64,
+    pub(crate) paused: bool,
+    ending: bool,
+}
+
+/// How far one partition is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Progress {
+    /// As last confirmed.
+    pub(crate) committed: Option<NextOffset>,
+    /// End of the log, as last heard.
+    pub(crate) end: Option<NextOffset>,
+    /// When the committed offset last moved, or the partition was assigned (O4).
+    pub(crate) moved: Moment,
+}
+
+impl Progress {
+    /// Records between the committed offset and the end, where both are known. Control records count as well.
+    pub(crate) fn lag(&self) -> Option<u64> {
+        let (committed, end) = (self.committed?, self.end?);
+        Some(u64::try_from(end.0 - committed.0).unwrap_or(0))
+    }
+
+    /// How long there has been lag without progress.
+    pub(crate) fn age(&self, now: Moment) -> Duration {
+        if self.lag().unwrap_or(0) == 0 { Duration::ZERO } else { now.since(self.moved) }
+    }
+}
+
+impl Status {
+    pub(crate) fn new() -> Self {
+        Self {
+            counts: Counts::default(),
+            assigned: BTreeMap::new(),
+            state: State::Joining,
+            held: BTreeMap::new(),
+            handled: 0,
+            filling: 0,
+            paused: false,
+            ending: false,
+        }
+    }
+
+    /// The state, the most pressing first.
+    pub(crate) fn state(&self) -> State {
+        if self.ending {
+            return State::Draining;
+        }
+        match (&self.state, self.held.values().next()) {
+            (State::Stopped, _) => State::Stopped,
+            (_, Some(held)) => held.clone(),
+            (State::Running, None) if self.paused => State::Paused,
+            (State::Running, None) if self.assigned.is_empty() => State::Joining,
+            (state, None) => state.clone(),
+        }
+    }
+
+    /// Sum of the lag of all partitions; `None` while it is not known of every one.
+    pub(crate) fn lag(&self) -> Option<u64> {
+        if self.assigned.is_empty() {
+            return None;
+        }
+        self.assigned.values().map(Progress::lag).sum()
+    }
+
+    /// Records that were handed over, are not committed and not to be handed over again: in flight now.
+    pub(crate) fn in_flight(&self) -> u64 {
+        self.counts.handed_over.saturating_sub(self.counts.redelivered).saturating_sub(self.counts.committed)
+    }
+
+    pub(crate) fn end_of(&mut self, partition: Partition, end: NextOffset) {
+        if let Some(progress) = self.assigned.get_mut(&partition) {
+            progress.end = Some(end);
+        }
+    }
+
+    pub(crate) fn note_input<R>(&mut self, input: &Input<R>) {
+        match input {
+            Input::Fetched(records) => {
+                self.counts.records_in += records.len() as u64;
+                self.filling += records.len() as u64;
+            }
+            Input::Assigned(_) | Input::Revoking { .. } | Input::Lost(_) => self.counts.rebalances += 1,
+            Input::StopAsked | Input::StopNowAsked => self.ending = true,
+            Input::PauseAsked => self.paused = true,
+            Input::ResumeAsked => self.paused = false,
+            Input::Tick
+            | Input::PositionTrouble { .. }
+            | Input::Answered { .. }
+            | Input::CommitEnded { .. }
+            | Input::CommittedKnown { .. }
+            | Input::Sought { .. }
+            | Input::PluginReady(_)
+            | Input::RetryAsked
+            | Input::MemoryShort
+            | Input::Fenced
+            | Input::Left => {}
+        }
+    }
+
+    pub(crate) fn note_action<R>(&mut self, now: Moment, action: &Action<R>) {
+        match action {
+            Action::Deliver(delivery) => {
+                let records = delivery.records.len() as u64;
+                self.state = State::Running;
+                self.counts.handed_over += records;
+                if delivery.attempt > 1 {
+                    self.counts.redelivered += records;
+                    return;
+                }
+                self.filling = self.filling.saturating_sub(records);
+                match delivery.closed_by {
+                    ClosedBy::Records => self.counts.closed_by_records += 1,
+                    ClosedBy::Bytes => self.counts.closed_by_bytes += 1,
+                    ClosedBy::Wait => self.counts.closed_by_wait += 1,
+                }
+            }
+            Action::Report(report) => self.note_report(now, report),
+            Action::Leave => self.ending = true,
+            Action::Stopped(_) => {
+                self.ending = false;
+                self.state = State::Stopped;
+            }
+            Action::Cancel(_)
+            | Action::Commit { .. }
+            | Action::AskCommitted { .. }
+            | Action::Seek { .. }
+            | Action::AnswerRevoke(_) => {}
+        }
+    }
+
+    fn note_report(&mut self, now: Moment, report: &Report) {
+        match report {
+            Report::Assigned { partition, start } => {
+                self.state = State::Running;
+                let committed = match start {
+                    gristmill_core::io::StartPosition::Committed(next)
+                    | gristmill_core::io::StartPosition::Reset(next) => Some(*next),
+                    gristmill_core::io::StartPosition::Unusable(_) => None,
+                };
+                self.assigned.insert(*partition, Progress { committed, end: None, moved: now });
+            }
+            Report::Removed { partition, records, .. } => {
+                self.assigned.remove(partition);
+                self.held.remove(&Some(*partition));
+                self.filling = self.filling.saturating_sub(*records);
+            }
+            Report::DroppedStale { records } => {
+                self.counts.stale += records;
+                self.filling = self.filling.saturating_sub(*records);
+            }
+            Report::BatchOk { records, .. } => {
+                self.counts.batches_ok += 1;
+                self.handled += records;
+            }
+            Report::Committed { offsets } => {
+                self.counts.committed += std::mem::take(&mut self.handled);
+                for offset in offsets {
+                    if let Some(progress) = self.assigned.get_mut(&offset.partition) {
+                        progress.committed = Some(offset.next);
+                        progress.moved = now;
+                    }
+                }
+            }
+            Report::Waiting { attempt, delay, fault, reason, .. } => {
+                if *fault {
+                    self.counts.faults += 1
+                } else {
+                    self.counts.retries += 1
+                }
+                let (attempt, reason) = (*attempt, reason.clone());
+                self.state = State::Waiting { attempt, since: now, until: now.after(*delay), reason };
+            }
+            Report::Held { reason } => {
+                let (partition, reason) = trouble_words(reason);
+                self.held.insert(partition, State::Held { since: now, reason });
+            }
+            Report::Released => self.held.clear(),
+            Report::LateAnswer(_)
+            | Report::RequestFailed { .. }
+            | Report::Rewound { .. }
+            | Report::PluginSwitched { .. } => {}
+        }
+    }
+}
