@@ -1,1 +1,51 @@
-//! x
+//! The Kafka edge of gristmill: a consumer group member that hands records over exactly as the brokers keep them, and
+//! does what the core orders: commit, look up, seek, leave.
+//!
+//! Decides nothing about batches and knows nothing of guests. Four threads work for one [`Consumer`]:
+//!
+//! | thread | file | what it does |
+//! | --- | --- | --- |
+//! | fetch | `fetch`, `seek`, `trouble` | takes records from a private queue, stamps them with their epochs, seeks |
+//! | events | `events`, `rebalance`, `positions` | serves rebalances, errors, statistics; keeps the membership alive |
+//! | command | `command` | commits, within a bound |
+//! | look-up | `lookup` | waits for answers that must keep nobody else waiting |
+//!
+//! Everything they find out comes through one ordered, unbounded channel as an [`Event`]. What bounds it is not the
+//! channel but the bytes of the records in it: [`ConsumerSettings::buffer_bytes_max`].
+
+#![deny(unsafe_code)]
+
+mod arena;
+mod close;
+mod command;
+mod consumer;
+mod contradiction;
+mod error;
+mod event;
+mod events;
+mod fetch;
+mod log;
+mod lookup;
+mod mock;
+mod ownership;
+mod parking;
+mod positions;
+pub mod properties;
+mod reach;
+mod rebalance;
+mod seek;
+mod settings;
+mod shared;
+mod statistics;
+mod sys;
+mod topics;
+mod trouble;
+
+pub use arena::{RECORD_OVERHEAD_BYTES, RecordBody, Timestamp};
+pub use consumer::Consumer;
+pub use error::{ClientErrorKind, StartError};
+pub use event::Event;
+pub use mock::{CommittedOffset, MockCluster, MockError, MockRecord, RequestKind};
+pub use reach::{Reach, ReachError, reach};
+pub use settings::{ClientProperties, ConsumerSettings, RangePolicy, ResetPolicy, SettingsError};
+pub use statistics::{BrokerStatistics, PartitionStatistics, Statistics};

@@ -1,0 +1,295 @@
+//! Where the bytes of fetched records live: one data buffer and one index for all records that were taken at once.
+//!
+//! A record's body is a chunk and a number. The chunk's memory counts against the [`Credit`] until its last record is
+//! gone, which is what bounds the memory of everything that was fetched. Knows nothing of offsets that are wanted or of
+//! epochs.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::sys::Message;
+use crate::topics::TopicName;
+
+/// When a record was written, in milliseconds since 1970; may be negative.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timestamp {
+    /// The record has none.
+    None,
+    /// Set by whoever produced it.
+    CreateTime(i64),
+    /// Set by the broker that appended it.
+    LogAppendTime(i64),
+}
+
+/// What every record counts for beside its bytes (A5): its row in the index and its place in the batch.
+pub const RECORD_OVERHEAD_BYTES: u64 = 64;
+
+/// Length of something that is null.
+const NULL: u32 = u32::MAX;
+
+/// The records that were taken at once.
+pub(crate) struct Chunk {
+    data: Vec<u8>,
+    rows: Vec<RecordRow>,
+    headers: Vec<HeaderRow>,
+    topics: Vec<Arc<TopicName>>,
+    lease: Lease,
+}
+
+/// One record in the index. Key and value stand one behind the other in the data.
+#[derive(Clone, Copy)]
+struct RecordRow {
+    start: usize,
+    offset: i64,
+    timestamp: Timestamp,
+    key: u32,
+    value: u32,
+    partition: i32,
+    topic: u32,
+    headers_from: u32,
+    headers: u32,
+}
+
+/// One header in the index. Name and value stand one behind the other in the data.
+#[derive(Clone, Copy)]
+struct HeaderRow {
+    start: usize,
+    name: u32,
+    value: u32,
+}
+
+/// One record: its chunk and its place there. Cheap to clone; the chunk stays as long as any of its records does.
+#[derive(Clone)]
+pub struct RecordBody {
+    chunk: Arc<Chunk>,
+    index: u32,
+}
+
+impl RecordBody {
+    fn row(&self) -> &RecordRow {
+        &self.chunk.rows[self.index as usize]
+    }
+
+    /// The topic's name as text; bytes that are not UTF-8 are replaced.
+    #[must_use]
+    pub fn topic(&self) -> &Arc<str> {
+        &self.chunk.topics[self.row().topic as usize].text
+    }
+
+    /// The topic's name as it is.
+    #[must_use]
+    pub fn topic_bytes(&self) -> &[u8] {
+        self.chunk.topics[self.row().topic as usize].raw.to_bytes()
+    }
+
+    /// The partition's number.
+    #[must_use]
+    pub fn partition(&self) -> i32 {
+        self.row().partition
+    }
+
+    /// The record's offset.
+    #[must_use]
+    pub fn offset(&self) -> i64 {
+        self.row().offset
+    }
+
+    /// When it was written.
+    #[must_use]
+    pub fn timestamp(&self) -> Timestamp {
+        self.row().timestamp
+    }
+
+    /// The key; `None` is null, which is not the same as empty.
+    #[must_use]
+    pub fn key(&self) -> Option<&[u8]> {
+        let row = self.row();
+        self.chunk.bytes(row.start, row.key)
+    }
+
+    /// The value; `None` is null (a tombstone), which is not the same as empty.
+    #[must_use]
+    pub fn value(&self) -> Option<&[u8]> {
+        let row = self.row();
+        self.chunk.bytes(row.start + length(row.key), row.value)
+    }
+
+    /// The headers in order, names repeated where they were: each name as its bytes, which need not be UTF-8, and its
+    /// value, where `None` is null. A name with a zero byte inside ends there: librdkafka gives no more of it.
+    pub fn headers(&self) -> impl ExactSizeIterator<Item = (&[u8], Option<&[u8]>)> {
+        let row = self.row();
+        let from = row.headers_from as usize;
+        self.chunk.headers[from..from + row.headers as usize].iter().map(|header| {
+            let name = self.chunk.bytes(header.start, header.name).unwrap_or_default();
+            (name, self.chunk.bytes(header.start + length(header.name), header.value))
+        })
+    }
+}
+
+impl std::fmt::Debug for RecordBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Never the payload: it may be secret, and it may be large.
+        write!(f, "record {}/{}@{}", self.topic(), self.partition(), self.offset())
+    }
+}
+
+impl Chunk {
+    fn bytes(&self, start: usize, count: u32) -> Option<&[u8]> {
+        (count != NULL).then(|| &self.data[start..start + count as usize])
+    }
+}
+
+fn length(count: u32) -> usize {
+    if count == NULL { 0 } else { count as usize }
+}
+
+/// A chunk that is being filled.
+pub(crate) struct ChunkBuilder {
+    chunk: Chunk,
+    with_headers: bool,
+}
+
+impl ChunkBuilder {
+    /// An empty chunk for about so many records.
+    pub(crate) fn new(credit: &Arc<Credit>, records: usize, bytes: usize, with_headers: bool) -> Self {
+        let chunk = Chunk {
+            data: Vec::with_capacity(bytes),
+            rows: Vec::with_capacity(records),
+            headers: Vec::new(),
+            topics: Vec::new(),
+            lease: Lease { credit: Arc::clone(credit), bytes: 0 },
+        };
+        Self { chunk, with_headers }
+    }
+
+    /// Copies a record in. Gives its size as A5 counts.
+    pub(crate) fn push(&mut self, message: Message<'_>, topic: &Arc<TopicName>) -> u64 {
+        let chunk = &mut self.chunk;
+        let before = chunk.data.len();
+        let key = append(&mut chunk.data, message.key());
+        let value = append(&mut chunk.data, message.value());
+        let headers_from = chunk.headers.len();
+        if self.with_headers {
+            message.for_each_header(|name, value| {
+                let start = chunk.data.len();
+                let name = append(&mut chunk.data, Some(name));
+                let value = append(&mut chunk.data, value);
+                chunk.headers.push(HeaderRow { start, name, value });
+            });
+        }
+        let known = chunk.topics.last().is_some_and(|last| Arc::ptr_eq(last, topic));
+        if !known {
+            chunk.topics.push(Arc::clone(topic));
+        }
+        chunk.rows.push(RecordRow {
+            start: before,
+            offset: message.offset(),
+            timestamp: message.timestamp(),
+            key,
+            value,
+            partition: message.partition(),
+            topic: narrow(chunk.topics.len() - 1),
+            headers_from: narrow(headers_from),
+            headers: narrow(chunk.headers.len() - headers_from),
+        });
+        (chunk.data.len() - before) as u64 + RECORD_OVERHEAD_BYTES
+    }
+
+    /// How many records it has.
+    pub(crate) fn len(&self) -> usize {
+        self.chunk.rows.len()
+    }
+
+    /// The bytes of its records.
+    pub(crate) fn data_bytes(&self) -> usize {
+        self.chunk.data.len()
+    }
+
+    /// Ends the filling: from here on the chunk's memory counts. Gives the records in the order of their pushing.
+    pub(crate) fn finish(mut self) -> impl Iterator<Item = RecordBody> {
+        self.chunk.lease.take(self.chunk.data.capacity() as u64 + self.index_bytes());
+        let count = narrow(self.chunk.rows.len());
+        let chunk = Arc::new(self.chunk);
+        (0..count).map(move |index| RecordBody { chunk: Arc::clone(&chunk), index })
+    }
+
+    fn index_bytes(&self) -> u64 {
+        let rows = self.chunk.rows.capacity() * size_of::<RecordRow>();
+        (rows + self.chunk.headers.capacity() * size_of::<HeaderRow>()) as u64
+    }
+}
+
+/// Appends bytes; gives their length, or [`NULL`].
+fn append(data: &mut Vec<u8>, bytes: Option<&[u8]>) -> u32 {
+    bytes.map_or(NULL, |bytes| {
+        data.extend_from_slice(bytes);
+        narrow(bytes.len())
+    })
+}
+
+/// Kafka counts lengths in 31 bits, and a chunk has fewer records than that.
+fn narrow(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(NULL - 1)
+}
+
+/// The budget of bytes that fetched records may use. When it is spent the fetch thread takes no more records;
+/// librdkafka's own bounded queue then fills, and the brokers are asked for less.
+#[derive(Debug)]
+pub(crate) struct Credit {
+    max: u64,
+    used: Mutex<u64>,
+    returned: Condvar,
+}
+
+impl Credit {
+    /// A budget.
+    pub(crate) fn new(max: u64) -> Self {
+        Self { max, used: Mutex::new(0), returned: Condvar::new() }
+    }
+
+    /// Bytes in use.
+    pub(crate) fn used(&self) -> u64 {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until something is left of the budget, for at most `wait`, or until `interrupt` is set and
+    /// [`Credit::wake`] called. True when something is left.
+    pub(crate) fn wait(&self, wait: Duration, interrupt: &AtomicBool) -> bool {
+        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let blocked = |used: &mut u64| *used >= self.max && !interrupt.load(Ordering::Acquire);
+        let (used, _) = self.returned.wait_timeout_while(used, wait, blocked).unwrap_or_else(PoisonError::into_inner);
+        *used < self.max
+    }
+
+    /// Ends a wait whose interrupt was set before.
+    pub(crate) fn wake(&self) {
+        // Taking the lock orders this after a waiter's look at the interrupt: it either sees it or is asleep by now.
+        drop(self.used.lock().unwrap_or_else(PoisonError::into_inner));
+        self.returned.notify_all();
+    }
+}
+
+/// A part of the budget, given back on drop.
+struct Lease {
+    credit: Arc<Credit>,
+    bytes: u64,
+}
+
+impl Lease {
+    fn take(&mut self, bytes: u64) {
+        self.bytes = bytes;
+        *self.credit.used.lock().unwrap_or_else(PoisonError::into_inner) += bytes;
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if self.bytes > 0 {
+            let mut used = self.credit.used.lock().unwrap_or_else(PoisonError::into_inner);
+            *used = used.saturating_sub(self.bytes);
+            drop(used);
+            self.credit.returned.notify_all();
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! What the Kafka edge tells the host: one enum, one channel, in the order in which things happened.
+//!
+//! What the core decides by comes as [`Event::Input`]; everything else is for logs, metrics and exit codes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use gristmill_core::io::Input;
+use gristmill_core::record::{NextOffset, Partition};
+
+use crate::arena::RecordBody;
+use crate::error::ClientErrorKind;
+use crate::statistics::Statistics;
+
+/// One piece of news.
+#[derive(Debug)]
+pub enum Event {
+    /// For the core.
+    Input(Input<RecordBody>),
+    /// The client's own figures, every `statistics.interval.ms`.
+    Statistics(Statistics),
+    /// Something went wrong that the client deals with itself, unless it is fatal.
+    ClientError {
+        /// What the host may want to tell apart.
+        kind: ClientErrorKind,
+        /// librdkafka's name of the error, such as `_ALL_BROKERS_DOWN`.
+        code: String,
+        /// In librdkafka's words.
+        text: String,
+        /// The partition it is about, if it is about one.
+        partition: Option<Partition>,
+        /// True: this client will never work again.
+        fatal: bool,
+    },
+    /// This member was silent for longer than `max.poll.interval.ms` and left the group; it rejoins by itself (B8).
+    Evicted {
+        /// In librdkafka's words.
+        text: String,
+    },
+    /// A subscribed topic is not there. Reading begins when it appears (O2).
+    TopicMissing {
+        /// Its name.
+        name: Arc<str>,
+    },
+    /// The start of some assigned partitions is not known yet. They are not read; it is tried again (B02).
+    StartUnknown {
+        /// Which ones.
+        partitions: Vec<Partition>,
+        /// librdkafka's name of the error.
+        code: String,
+        /// For how long.
+        since: Duration,
+    },
+    /// A committed offset was out of range, and the configuration says where to go on instead (O1).
+    PositionMoved {
+        /// Which partition.
+        partition: Partition,
+        /// The offset that is not in the log.
+        wanted: NextOffset,
+        /// Where reading goes on.
+        now: NextOffset,
+    },
+    /// The core's answer to a revocation did not come in time; the partitions went without it (B4).
+    RevokeUnanswered {
+        /// Which ones.
+        partitions: Vec<Partition>,
+    },
+    /// Records were dropped since they belong to no current reading, or were read before (I-13).
+    Dropped {
+        /// How many.
+        records: u64,
+    },
+    /// Leaving the group did not end in time. The process may end anyway (S3).
+    CloseTimedOut,
+}

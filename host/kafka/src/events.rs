@@ -1,0 +1,104 @@
+//! The event thread: reads what the client reports, serves rebalances, keeps the membership alive, and closes.
+//!
+//! Waits for a guest never: it goes on while batches are out, while retries wait and while everything is held (R1).
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gristmill_core::io::Input;
+
+use crate::error::ClientErrorKind;
+use crate::event::Event;
+use crate::log::LogGate;
+use crate::parking::Work;
+use crate::rebalance;
+use crate::shared::Shared;
+use crate::statistics;
+use crate::sys::{ClientEvent, Code, code_name};
+
+/// How long the thread waits when the client reports nothing. Closing wakes it.
+const IDLE_WAIT: Duration = Duration::from_secs(1);
+/// How long it waits while closing, which ends without a report.
+const CLOSE_WAIT: Duration = Duration::from_millis(5);
+/// librdkafka's words for a subscribed topic that is not there, before its name.
+const MISSING: &str = "Subscribed topic not available: ";
+
+/// Runs until closing was asked for and done, or its deadline passed. True when the group was left.
+pub(crate) fn run(shared: &Shared, close_by: &crate::close::CloseBy) -> bool {
+    let mut gate = LogGate::default();
+    while !shared.is_closing() {
+        if let Some(event) = shared.reports.poll(IDLE_WAIT) {
+            handle(shared, &mut gate, event);
+        }
+    }
+    if let Err((code, text)) = shared.client.begin_close(&shared.reports) {
+        tracing::warn!(?code, text, "closing could not begin");
+        return false;
+    }
+    while !shared.client.closed() && close_by.is_ahead(Instant::now()) {
+        if let Some(event) = shared.reports.poll(CLOSE_WAIT) {
+            handle(shared, &mut gate, event);
+        }
+    }
+    shared.client.closed()
+}
+
+fn handle(shared: &Shared, gate: &mut LogGate, event: ClientEvent) {
+    match event {
+        ClientEvent::Assign(rows) => rebalance::assign(shared, &rows),
+        ClientEvent::Revoke(rows) => rebalance::revoke(shared, &rows),
+        ClientEvent::Error { code, text, fatal } => handle_error(shared, code, text, fatal),
+        ClientEvent::Statistics(json) => match statistics::parse(&json, &shared.topics) {
+            Ok(statistics) => shared.tell(Event::Statistics(statistics)),
+            Err(error) => tracing::debug!(%error, "statistics could not be read"),
+        },
+        ClientEvent::Log { level, facility, text } => gate.log(level, &facility, &text),
+        ClientEvent::StrayRecords(places) => {
+            tracing::error!(records = places.len(), "records came past the private queue; they are read again");
+            for (name, number) in places {
+                let name = std::ffi::CString::new(name).unwrap_or_default();
+                shared.parking.leave_work(Work::Repair(shared.topics.partition(&name, number)));
+            }
+        }
+        ClientEvent::Committed { .. } => {}
+        ClientEvent::Other(name) => tracing::debug!(name, "event ignored"),
+    }
+}
+
+fn handle_error(shared: &Shared, code: Code, text: String, fatal: bool) {
+    match code {
+        Code::PollExceeded => return shared.tell(Event::Evicted { text }),
+        Code::UnknownTopicOrPartition | Code::UnknownTopic => {
+            if let Some(name) = missing_topic(shared, &text) {
+                return shared.tell(Event::TopicMissing { name: name.into() });
+            }
+        }
+        _ => {}
+    }
+    let (code, text, fatal) = match shared.client.fatal_error() {
+        Some((cause, words)) => (cause, words, true),
+        None => (code, text, fatal),
+    };
+    let fenced = matches!(code, Code::FencedInstanceId | Code::UnreleasedInstanceId | Code::Fenced);
+    let kind = ClientErrorKind::of(code);
+    shared.tell(Event::ClientError { kind, code: code_name(code), text, partition: None, fatal });
+    if fatal && fenced {
+        shared.input(Input::Fenced);
+    }
+}
+
+/// The subscribed topic that an error says is not there.
+fn missing_topic<'a>(shared: &'a Shared, text: &str) -> Option<&'a str> {
+    let rest = text.strip_prefix(MISSING)?;
+    let mut topics = shared.settings.topics.iter();
+    topics.find(|name| rest.strip_prefix(name.as_str()).is_some_and(|rest| rest.starts_with(": "))).map(String::as_str)
+}
+
+/// Starts the thread.
+pub(crate) fn spawn(
+    shared: &Arc<Shared>,
+    close_by: Arc<crate::close::CloseBy>,
+) -> std::io::Result<std::thread::JoinHandle<bool>> {
+    let shared = Arc::clone(shared);
+    std::thread::Builder::new().name("kafka-events".into()).spawn(move || run(&shared, &close_by))
+}

@@ -1,0 +1,165 @@
+//! What this member owns: one value for each assigned partition, created on assignment and gone on revocation.
+//!
+//! Epochs, the next expected offset, trouble and commits on their way hang off that value and nowhere else, so none of
+//! them can outlive the assignment. Pure data behind one lock; makes no call of librdkafka.
+
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use gristmill_core::record::{Epoch, NextOffset, Partition};
+
+use crate::sys::Code;
+
+/// What is read from a partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// Records are passed on.
+    On,
+    /// A seek was ordered and has not succeeded: the position is unknown and nothing is passed on (R3).
+    Seeking,
+    /// Paused by us since there is no usable position; a seek brings it back (O1).
+    Held,
+    /// Paused by us while its committed offset is being looked up; the core does not know of it yet (B02).
+    Pending,
+    /// librdkafka gave its position up at run time and answers no seek until the next assignment (B56).
+    Stranded,
+}
+
+/// An error that keeps coming at one position.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trouble {
+    /// Which error.
+    pub(crate) code: Code,
+    /// Since when.
+    pub(crate) since: Instant,
+    /// True once it was reported as unreadable.
+    pub(crate) reported: bool,
+}
+
+/// One assigned partition.
+#[derive(Debug)]
+pub(crate) struct Owned {
+    /// The epoch of the assignment.
+    pub(crate) assigned: Epoch,
+    /// The epoch of the current reading: that of the assignment or of the latest seek.
+    pub(crate) current: Epoch,
+    /// The next offset to pass on. What lies below was read already (rule 3).
+    pub(crate) expected: NextOffset,
+    /// What is read.
+    pub(crate) reading: Reading,
+    /// An error that keeps coming.
+    pub(crate) trouble: Option<Trouble>,
+    /// Commits on their way.
+    pub(crate) commits_out: u32,
+    /// True once the revocation has been answered: no further commit may be sent.
+    pub(crate) leaving: bool,
+}
+
+impl Owned {
+    /// A partition as it is assigned now.
+    pub(crate) fn new(epoch: Epoch, expected: NextOffset, reading: Reading) -> Self {
+        Self { assigned: epoch, current: epoch, expected, reading, trouble: None, commits_out: 0, leaving: false }
+    }
+
+    /// True when an epoch that the core names belongs to this assignment. Epochs rise within the process, so whatever
+    /// is not older than the assignment was given out under it.
+    pub(crate) fn covers(&self, epoch: Epoch) -> bool {
+        epoch >= self.assigned
+    }
+
+    /// True when the core was told of this partition.
+    pub(crate) fn is_announced(&self) -> bool {
+        self.reading != Reading::Pending
+    }
+
+    /// True when we paused it.
+    pub(crate) fn is_paused(&self) -> bool {
+        matches!(self.reading, Reading::Held | Reading::Pending)
+    }
+}
+
+/// All assigned partitions.
+pub(crate) type Table = HashMap<Partition, Owned>;
+
+/// The table behind its lock. The lock is also the commit lock: whether a partition is owned is checked and its commit
+/// sent under it, and a revocation waits until no commit of its partitions is on its way.
+#[derive(Debug, Default)]
+pub(crate) struct Ownership {
+    table: Mutex<Table>,
+    commit_ended: Condvar,
+}
+
+impl Ownership {
+    /// Locks the table.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes that a commit of these partitions ended.
+    pub(crate) fn end_commit(&self, partitions: &[(Partition, Epoch)]) {
+        let mut table = self.lock();
+        for (partition, assigned) in partitions {
+            if let Some(owned) = table.get_mut(partition).filter(|owned| owned.assigned == *assigned) {
+                owned.commits_out = owned.commits_out.saturating_sub(1);
+            }
+        }
+        drop(table);
+        self.commit_ended.notify_all();
+    }
+
+    /// Lets no further commit of these partitions through, and waits for those on their way, at most `wait`. False when
+    /// some did not end: the broker is slow, and a revocation must not take for ever (B35).
+    pub(crate) fn close_commits(&self, partitions: &[Partition], wait: Duration) -> bool {
+        let mut table = self.lock();
+        for partition in partitions {
+            if let Some(owned) = table.get_mut(partition) {
+                owned.leaving = true;
+            }
+        }
+        let is_out = |table: &mut Table| {
+            partitions.iter().any(|partition| table.get(partition).is_some_and(|owned| owned.commits_out > 0))
+        };
+        let (mut table, _) =
+            self.commit_ended.wait_timeout_while(table, wait, is_out).unwrap_or_else(PoisonError::into_inner);
+        !is_out(&mut table)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gristmill_core::record::Topic;
+
+    use super::*;
+
+    const P: Partition = Partition { topic: Topic(0), number: 3 };
+
+    #[test]
+    fn a_revocation_waits_for_commits_but_not_for_ever() {
+        let ownership = Ownership::default();
+        let mut owned = Owned::new(Epoch(1), NextOffset(0), Reading::On);
+        owned.commits_out = 1;
+        ownership.lock().insert(P, owned);
+        assert!(!ownership.close_commits(&[P], Duration::from_millis(5)));
+        assert!(ownership.lock()[&P].leaving);
+        ownership.end_commit(&[(P, Epoch(1))]);
+        assert!(ownership.close_commits(&[P], Duration::from_millis(5)));
+    }
+
+    #[test]
+    fn the_end_of_an_older_assignments_commit_does_not_count_for_the_new_one() {
+        let ownership = Ownership::default();
+        let mut owned = Owned::new(Epoch(7), NextOffset(0), Reading::On);
+        owned.commits_out = 1;
+        ownership.lock().insert(P, owned);
+        ownership.end_commit(&[(P, Epoch(1))]);
+        assert_eq!(ownership.lock()[&P].commits_out, 1);
+    }
+
+    #[test]
+    fn an_epoch_from_before_the_assignment_is_not_covered() {
+        let owned = Owned::new(Epoch(7), NextOffset(0), Reading::On);
+        assert!(!owned.covers(Epoch(6)));
+        assert!(owned.covers(Epoch(7)) && owned.covers(Epoch(9)));
+    }
+}

@@ -1,0 +1,170 @@
+//! Where reading of newly assigned partitions starts: the committed offset, or the reset policy made explicit.
+//!
+//! Asks within a bound and says plainly what it could not find out; a look-up that fails is never taken for "nothing
+//! committed", and the reset policy is never a substitute for an answer (B02). Changes nothing.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use gristmill_core::io::{OffsetTrouble, StartPosition};
+use gristmill_core::record::{NextOffset, Partition};
+
+use crate::settings::{RangePolicy, ResetPolicy};
+use crate::shared::Shared;
+use crate::sys::{Code, OFFSET_INVALID, Watermark};
+
+/// One request waits at most this long before it is sent again.
+const CALL_WAIT: Duration = Duration::from_secs(2);
+/// The wait between two tries.
+const AGAIN: Duration = Duration::from_millis(100);
+
+/// What is known of one partition's start.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Start {
+    /// It is known.
+    Known(StartPosition),
+    /// A committed offset was not in the log, and the policy moves reading.
+    Moved {
+        /// The committed offset.
+        wanted: NextOffset,
+        /// Where reading goes on.
+        now: NextOffset,
+    },
+    /// It could not be found out in time.
+    Unknown(Code),
+}
+
+/// The ends of one partition's log.
+type Ends = HashMap<Partition, (i64, i64)>;
+
+/// Finds out where the partitions start, until all are known or the deadline passes.
+pub(crate) fn resolve(shared: &Shared, partitions: &[Partition], deadline: Instant) -> Vec<(Partition, Start)> {
+    let committed = committed_of(shared, partitions, deadline);
+    let ends = ends_of(shared, &committed, deadline);
+    committed
+        .into_iter()
+        .map(|(partition, offset)| {
+            let start = match offset {
+                Ok(offset) => start_of(shared, offset, ends.get(&partition).copied()),
+                Err(code) => Start::Unknown(code),
+            };
+            (partition, start)
+        })
+        .collect()
+}
+
+/// The committed offset of each partition, `None` where nothing is committed.
+fn committed_of(
+    shared: &Shared,
+    partitions: &[Partition],
+    deadline: Instant,
+) -> Vec<(Partition, Result<Option<NextOffset>, Code>)> {
+    let mut known: Vec<(Partition, Result<Option<NextOffset>, Code>)> = Vec::new();
+    let mut left: Vec<Partition> = partitions.to_vec();
+    let mut last = Code::OperationTimedOut;
+    while !left.is_empty() {
+        let wait = CALL_WAIT.min(deadline.saturating_duration_since(Instant::now()));
+        if wait.is_zero() || shared.is_closing() {
+            break;
+        }
+        let mut list = shared.list(left.iter().map(|partition| (partition, OFFSET_INVALID)));
+        match shared.client.committed(&mut list, wait) {
+            Ok(()) => {
+                for row in list.rows() {
+                    let partition = shared.topics.partition(&row.topic, row.partition);
+                    match row.result {
+                        Ok(()) => {
+                            left.retain(|other| *other != partition);
+                            known.push((partition, Ok((row.offset >= 0).then_some(NextOffset(row.offset)))));
+                        }
+                        Err(code) => last = code,
+                    }
+                }
+            }
+            Err(code) => last = code,
+        }
+        if !left.is_empty() {
+            tracing::debug!(code = ?last, partitions = left.len(), "looking up committed offsets failed");
+            std::thread::sleep(AGAIN.min(deadline.saturating_duration_since(Instant::now())));
+        }
+    }
+    known.extend(left.into_iter().map(|partition| (partition, Err(last))));
+    known
+}
+
+/// The ends of the logs, as far as they can be learned in time. All together costs two requests for each broker; only
+/// when that fails, which it does for all when one partition has no leader, each partition is asked for alone.
+fn ends_of(shared: &Shared, committed: &[(Partition, Result<Option<NextOffset>, Code>)], deadline: Instant) -> Ends {
+    let partitions: Vec<Partition> =
+        committed.iter().filter(|(_, offset)| offset.is_ok()).map(|(partition, _)| *partition).collect();
+    let mut ends = Ends::new();
+    if partitions.is_empty() || shared.is_closing() {
+        return ends;
+    }
+    let wait = || CALL_WAIT.min(deadline.saturating_duration_since(Instant::now()));
+    if let Some(all) = all_ends(shared, &partitions, wait()) {
+        ends = all;
+    }
+    for (partition, offset) in committed {
+        // With a committed offset the ends are only a check, which the first fetch makes as well.
+        if ends.contains_key(partition) || !matches!(offset, Ok(None)) || shared.is_closing() || wait().is_zero() {
+            continue;
+        }
+        if let Some(name) = shared.topics.name(partition.topic)
+            && let Ok(found) = shared.client.watermarks(&name.raw, partition.number, wait().min(CALL_WAIT / 4))
+        {
+            ends.insert(*partition, found);
+        }
+    }
+    ends
+}
+
+fn all_ends(shared: &Shared, partitions: &[Partition], wait: Duration) -> Option<Ends> {
+    let ask = |end| {
+        let mut list = shared.list(partitions.iter().map(|partition| (partition, OFFSET_INVALID)));
+        let asked = shared.client.watermark_of_all(&mut list, end, wait);
+        asked.inspect_err(|code| tracing::debug!(?code, ?end, "asking for the ends of all logs failed")).ok()?;
+        Some(list.rows())
+    };
+    let (low, high) = (ask(Watermark::Low)?, ask(Watermark::High)?);
+    let offsets = |rows: Vec<crate::sys::Row>| -> HashMap<Partition, i64> {
+        rows.into_iter()
+            .filter(|row| row.result.is_ok() && row.offset >= 0)
+            .map(|row| (shared.topics.partition(&row.topic, row.partition), row.offset))
+            .collect()
+    };
+    let (low, high) = (offsets(low), offsets(high));
+    Some(low.into_iter().filter_map(|(partition, low)| Some((partition, (low, *high.get(&partition)?)))).collect())
+}
+
+/// The start of one partition from what was found out.
+fn start_of(shared: &Shared, committed: Option<NextOffset>, ends: Option<(i64, i64)>) -> Start {
+    match (committed, ends) {
+        (None, _) if shared.settings.auto_offset_reset == ResetPolicy::Error => {
+            Start::Known(StartPosition::Unusable(OffsetTrouble::NothingCommitted))
+        }
+        (None, None) => Start::Unknown(Code::OperationTimedOut),
+        (None, Some((low, high))) => {
+            let offset = if shared.settings.auto_offset_reset == ResetPolicy::Latest { high } else { low };
+            Start::Known(StartPosition::Reset(NextOffset(offset)))
+        }
+        (Some(wanted), None) => Start::Known(StartPosition::Committed(wanted)),
+        (Some(wanted), Some((low, high))) => {
+            // Under `read_committed` the known end is the end of what is committed. A position behind it need not be
+            // wrong, so only the first fetch can tell.
+            let behind = shared.settings.reads_uncommitted() && wanted.0 > high;
+            if wanted.0 >= low && !behind {
+                return Start::Known(StartPosition::Committed(wanted));
+            }
+            match shared.settings.on_out_of_range {
+                RangePolicy::Hold => Start::Known(StartPosition::Unusable(OffsetTrouble::OutOfRange {
+                    wanted,
+                    low: Some(NextOffset(low)),
+                    high: Some(NextOffset(high)),
+                })),
+                RangePolicy::Earliest => Start::Moved { wanted, now: NextOffset(low) },
+                RangePolicy::Latest => Start::Moved { wanted, now: NextOffset(high) },
+            }
+        }
+    }
+}

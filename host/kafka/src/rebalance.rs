@@ -1,0 +1,204 @@
+//! Assignments and revocations, on the event thread: park, change, answer. No logic about batches.
+//!
+//! The order of steps is what a prototype found to be safe: look up, park, forward each partition *before* the assign
+//! call, assign explicit offsets, publish epochs, tell the core, let the fetch thread go on. Every event is answered,
+//! also while closing, since an unanswered one hangs the client for ever.
+
+use std::time::{Duration, Instant};
+
+use gristmill_core::io::{Assignment, Input, StartPosition};
+use gristmill_core::record::{Epoch, NextOffset, Partition};
+
+use crate::error::ClientErrorKind;
+use crate::event::Event;
+use crate::lookup::LookupOrder;
+use crate::ownership::{Owned, Reading};
+use crate::positions::{self, Start};
+use crate::shared::Shared;
+use crate::sys::{Code, List, OFFSET_END, OFFSET_INVALID, Protocol, Row, code_name};
+
+/// How much later than its deadline the core's answer to a revocation is still waited for.
+const ANSWER_GRACE: Duration = Duration::from_millis(250);
+
+/// Takes partitions over.
+pub(crate) fn assign(shared: &Shared, rows: &[Row]) {
+    let partitions: Vec<Partition> =
+        rows.iter().map(|row| shared.topics.partition(&row.topic, row.partition)).collect();
+    if shared.is_closing() {
+        // Nothing will be read any more, and look-ups would wait in vain: the event only wants its answer.
+        return answer_assign(shared, &List::new());
+    }
+    let deadline = Instant::now() + shared.settings.assign_wait_max;
+    let starts = if partitions.is_empty() { Vec::new() } else { positions::resolve(shared, &partitions, deadline) };
+    let parked = shared.parking.park();
+    for partition in &partitions {
+        forward(shared, *partition);
+    }
+    let plans: Vec<Plan> = starts.into_iter().map(|(partition, start)| plan(shared, partition, start)).collect();
+    answer_assign(shared, &shared.list(plans.iter().map(|plan| (&plan.assignment.partition, plan.offset))));
+    pause(shared, &plans);
+    publish(shared, &plans);
+    drop(parked);
+    let pending: Vec<(Partition, Epoch)> = plans
+        .iter()
+        .filter(|plan| plan.reading == Reading::Pending)
+        .map(|plan| (plan.assignment.partition, plan.assignment.epoch))
+        .collect();
+    if !pending.is_empty() {
+        // Without the look-up thread the consumer is closing, and the partitions need no start.
+        let _ = shared.lookup_orders.send(LookupOrder::FindStart(pending));
+    }
+}
+
+/// How one partition is taken over.
+struct Plan {
+    assignment: Assignment,
+    offset: i64,
+    reading: Reading,
+}
+
+fn plan(shared: &Shared, partition: Partition, start: Start) -> Plan {
+    let epoch = shared.next_epoch();
+    let (position, offset, reading) = match start {
+        Start::Known(position) => match position {
+            StartPosition::Committed(next) | StartPosition::Reset(next) => (position, next.0, Reading::On),
+            StartPosition::Unusable(_) => (position, OFFSET_END, Reading::Held),
+        },
+        Start::Moved { wanted, now } => {
+            shared.tell(Event::PositionMoved { partition, wanted, now });
+            (StartPosition::Reset(now), now.0, Reading::On)
+        }
+        Start::Unknown(code) => {
+            let (code, since) = (code_name(code), Duration::ZERO);
+            shared.tell(Event::StartUnknown { partitions: vec![partition], code, since });
+            // Paused at a place that is never read; the position comes with the seek that begins the reading.
+            (StartPosition::Reset(NextOffset(0)), OFFSET_END, Reading::Pending)
+        }
+    };
+    Plan { assignment: Assignment { partition, epoch, start: position }, offset, reading }
+}
+
+fn forward(shared: &Shared, partition: Partition) {
+    let forwarded = shared
+        .topics
+        .name(partition.topic)
+        .is_some_and(|name| shared.client.forward(&name.raw, partition.number, &shared.records));
+    if !forwarded {
+        tracing::error!(?partition, "a partition has no queue and will stay silent");
+    }
+}
+
+fn answer_assign(shared: &Shared, list: &List) {
+    let answered = match shared.client.protocol() {
+        Protocol::Eager => shared.client.assign(Some(list)).map_err(|code| (code, String::new())),
+        Protocol::Cooperative | Protocol::None => shared.client.assign_more(list),
+    };
+    report(shared, "assigning", answered);
+}
+
+/// Pauses what must not be read yet: partitions without a usable or known position.
+fn pause(shared: &Shared, plans: &[Plan]) {
+    let held: Vec<&Plan> = plans.iter().filter(|plan| plan.reading != Reading::On).collect();
+    if !held.is_empty() {
+        let list = shared.list(held.iter().map(|plan| (&plan.assignment.partition, OFFSET_INVALID)));
+        report(shared, "pausing", shared.client.pause(&list).map_err(|code| (code, String::new())));
+    }
+}
+
+/// Makes the partitions ours and tells the core, in one step under the lock.
+fn publish(shared: &Shared, plans: &[Plan]) {
+    let mut table = shared.ownership.lock();
+    for plan in plans {
+        let expected = NextOffset(plan.offset.max(0));
+        let owned = Owned::new(plan.assignment.epoch, expected, plan.reading);
+        table.insert(plan.assignment.partition, owned);
+    }
+    let known: Vec<Assignment> =
+        plans.iter().filter(|plan| plan.reading != Reading::Pending).map(|plan| plan.assignment).collect();
+    if !known.is_empty() {
+        shared.input(Input::Assigned(known));
+    }
+}
+
+/// Gives partitions up.
+pub(crate) fn revoke(shared: &Shared, rows: &[Row]) {
+    let partitions: Vec<Partition> =
+        rows.iter().map(|row| shared.topics.partition(&row.topic, row.partition)).collect();
+    let lost = shared.client.assignment_lost();
+    let announced = withdraw_unannounced(shared, &partitions);
+    if !lost && !announced.is_empty() && !shared.is_closing() {
+        ask_core(shared, &announced);
+    }
+    let commit_wait = if lost { Duration::ZERO } else { shared.settings.commit_wait_max };
+    if !shared.ownership.close_commits(&partitions, commit_wait) && !lost {
+        tracing::warn!("a commit was still on its way when its partitions were given up");
+    }
+    let parked = shared.parking.park();
+    let paused = remove(shared, &partitions);
+    if !paused.is_empty() {
+        // The pause would outlive the assignment (B5).
+        let list = shared.list(paused.iter().map(|partition| (partition, OFFSET_INVALID)));
+        report(shared, "resuming", shared.client.resume(&list).map_err(|code| (code, String::new())));
+    }
+    let answered = match shared.client.protocol() {
+        Protocol::Eager => shared.client.assign(None).map_err(|code| (code, String::new())),
+        Protocol::Cooperative | Protocol::None => {
+            shared.client.unassign(&shared.list(partitions.iter().map(|partition| (partition, OFFSET_INVALID))))
+        }
+    };
+    report(shared, "unassigning", answered);
+    drop(parked);
+    if lost && !announced.is_empty() {
+        shared.input(Input::Lost(announced));
+    }
+}
+
+/// Removes what the core never heard of; gives what it did hear of.
+fn withdraw_unannounced(shared: &Shared, partitions: &[Partition]) -> Vec<Partition> {
+    let mut table = shared.ownership.lock();
+    let mut announced = Vec::new();
+    let mut paused = Vec::new();
+    for partition in partitions {
+        match table.get(partition) {
+            Some(owned) if owned.is_announced() => announced.push(*partition),
+            Some(_) => {
+                table.remove(partition);
+                paused.push(*partition);
+            }
+            None => {}
+        }
+    }
+    drop(table);
+    if !paused.is_empty() {
+        let list = shared.list(paused.iter().map(|partition| (partition, OFFSET_INVALID)));
+        report(shared, "resuming", shared.client.resume(&list).map_err(|code| (code, String::new())));
+    }
+    announced
+}
+
+/// Lets the core finish what it can; waits until it answers or the deadline is over.
+fn ask_core(shared: &Shared, partitions: &[Partition]) {
+    let id = shared.revocations.open();
+    let deadline = Instant::now() + shared.settings.drain_max;
+    shared.input(Input::Revoking { id, partitions: partitions.to_vec(), deadline: shared.moment(deadline) });
+    if !shared.revocations.wait(shared.settings.drain_max + ANSWER_GRACE) && !shared.is_closing() {
+        shared.tell(Event::RevokeUnanswered { partitions: partitions.to_vec() });
+    }
+}
+
+/// Removes partitions from what is ours; gives those that we had paused.
+fn remove(shared: &Shared, partitions: &[Partition]) -> Vec<Partition> {
+    let mut table = shared.ownership.lock();
+    let removed = partitions.iter().filter_map(|partition| table.remove(partition).map(|owned| (*partition, owned)));
+    removed.filter(|(_, owned)| owned.is_paused()).map(|(partition, _)| partition).collect()
+}
+
+/// An error in here must not vanish (B7).
+fn report(shared: &Shared, what: &'static str, result: Result<(), (Code, String)>) {
+    if let Err((code, text)) = result {
+        tracing::error!(?code, text, what, "an answer to a rebalance failed");
+        let text = format!("{what} failed while rebalancing: {text}");
+        let kind = ClientErrorKind::of(code);
+        shared.tell(Event::ClientError { kind, code: code_name(code), text, partition: None, fatal: false });
+    }
+}

@@ -1,0 +1,216 @@
+//! Seeks, done by the fetch thread between two takes, each partition's result checked.
+//!
+//! A seek is tried again while its partition is owned and the client cannot do it yet (it was assigned a moment ago, or
+//! stops). From the moment it is ordered until it succeeded nothing of the partition is passed on (R3). The retries of
+//! one partition do not keep others from being read.
+//!
+//! A seek of several partitions has one answer, and no record may come before it: the core would not know its epoch and
+//! drop it, which makes a hole. So until every partition can be sought, each try seeks all of them again, and the
+//! epochs rise together with the answer, before the next record is taken.
+
+use std::time::{Duration, Instant};
+
+use gristmill_core::io::{Assignment, Input, RequestError, RequestId, SeekTo, StartPosition};
+use gristmill_core::record::{Epoch, NextOffset, Partition};
+
+use crate::ownership::Reading;
+use crate::shared::Shared;
+use crate::sys::OFFSET_INVALID;
+
+/// One call waits at most this long for the client's own thread, which answers in microseconds unless it is stuck.
+const CALL_WAIT: Duration = Duration::from_millis(500);
+
+/// Why a seek is done.
+enum Purpose {
+    /// The core asked.
+    Answer {
+        id: RequestId,
+        results: Vec<(Partition, Result<Epoch, RequestError>)>,
+        /// When those that did not succeed are given up.
+        deadline: Instant,
+    },
+    /// The start position became known after the assignment.
+    Begin(Vec<Assignment>),
+    /// librdkafka's position is wrong.
+    Repair,
+}
+
+/// One partition of a seek.
+#[derive(Clone, Copy)]
+struct Target {
+    partition: Partition,
+    epoch: Epoch,
+    next: NextOffset,
+}
+
+/// A seek that is being worked on.
+pub(crate) struct SeekJob {
+    purpose: Purpose,
+    left: Vec<Target>,
+}
+
+impl SeekJob {
+    /// A seek that the core asked for. From here on nothing of its partitions is passed on.
+    pub(crate) fn answering(shared: &Shared, id: RequestId, targets: Vec<SeekTo>) -> Self {
+        let left: Vec<Target> = targets
+            .into_iter()
+            .map(|seek| Target { partition: seek.partition, epoch: seek.epoch, next: seek.next })
+            .collect();
+        let mut table = shared.ownership.lock();
+        let mut paused = Vec::new();
+        for target in &left {
+            if let Some(owned) = table.get_mut(&target.partition).filter(|owned| owned.covers(target.epoch)) {
+                if owned.reading == Reading::Held {
+                    paused.push(*target);
+                }
+                if matches!(owned.reading, Reading::On | Reading::Held) {
+                    owned.reading = Reading::Seeking;
+                }
+            }
+        }
+        drop(table);
+        resume(shared, &paused);
+        let deadline = Instant::now() + shared.settings.seek_wait_max;
+        Self { purpose: Purpose::Answer { id, results: Vec::new(), deadline }, left }
+    }
+
+    /// The start of partitions that were assigned before their position was known. Goes on until they are gone.
+    pub(crate) fn beginning(shared: &Shared, assignments: Vec<Assignment>) -> Self {
+        let left: Vec<Target> = assignments
+            .iter()
+            .filter_map(|assignment| match assignment.start {
+                StartPosition::Committed(next) | StartPosition::Reset(next) => {
+                    Some(Target { partition: assignment.partition, epoch: assignment.epoch, next })
+                }
+                StartPosition::Unusable(_) => None,
+            })
+            .collect();
+        resume(shared, &left);
+        Self { purpose: Purpose::Begin(assignments), left }
+    }
+
+    /// A seek to where we are already, if the partition is still read.
+    pub(crate) fn repairing(shared: &Shared, partition: Partition) -> Option<Self> {
+        let table = shared.ownership.lock();
+        let owned = table.get(&partition).filter(|owned| owned.reading == Reading::On)?;
+        let target = Target { partition, epoch: owned.current, next: owned.expected };
+        Some(Self { purpose: Purpose::Repair, left: vec![target] })
+    }
+
+    /// Tries once. True when the job is done and answered.
+    pub(crate) fn is_done_after_step(&mut self, shared: &Shared) -> bool {
+        self.drop_what_is_gone(shared);
+        let sought = if self.left.is_empty() { Vec::new() } else { self.seek_once(shared) };
+        match &mut self.purpose {
+            Purpose::Answer { id, results, deadline } => {
+                let late = Instant::now() >= *deadline;
+                if sought.len() < self.left.len() && !late {
+                    return false;
+                }
+                results.extend(arrive(shared, &sought));
+                self.left.retain(|target| !sought.iter().any(|done| done.partition == target.partition));
+                results.extend(self.left.drain(..).map(|target| (target.partition, Err(RequestError::Temporary))));
+                shared.input(Input::Sought { id: *id, results: std::mem::take(results) });
+            }
+            Purpose::Begin(assignments) => {
+                self.left.retain(|target| !sought.iter().any(|done| done.partition == target.partition));
+                begin(shared, assignments, &sought);
+            }
+            Purpose::Repair => {
+                self.left.retain(|target| !sought.iter().any(|done| done.partition == target.partition));
+            }
+        }
+        self.left.is_empty()
+    }
+
+    /// Gives up on partitions that are not ours any more, and on those that librdkafka will not seek.
+    fn drop_what_is_gone(&mut self, shared: &Shared) {
+        let table = shared.ownership.lock();
+        let mut stranded = false;
+        let mut gone = Vec::new();
+        self.left.retain(|target| {
+            let error = match table.get(&target.partition) {
+                Some(owned) if owned.reading == Reading::Stranded => {
+                    stranded = true;
+                    RequestError::Temporary
+                }
+                Some(owned) if owned.covers(target.epoch) && !owned.leaving => return true,
+                _ => RequestError::NotOurs,
+            };
+            gone.push((target.partition, Err(error)));
+            false
+        });
+        drop(table);
+        if let Purpose::Answer { results, .. } = &mut self.purpose {
+            results.extend(gone);
+        }
+        if stranded {
+            shared.ask_rejoin("a stranded partition is to be read again");
+        }
+    }
+
+    /// Seeks all that is left; gives those that the client now stands at.
+    fn seek_once(&self, shared: &Shared) -> Vec<Target> {
+        let mut list = shared.list(self.left.iter().map(|target| (&target.partition, target.next.0)));
+        if let Err((code, text)) = shared.client.seek(&mut list, CALL_WAIT) {
+            tracing::debug!(?code, text, "seek call failed");
+        }
+        let rows = list.rows();
+        let arrived = rows.iter().filter(|row| row.result.is_ok());
+        arrived
+            .filter_map(|row| {
+                let partition = shared.topics.partition(&row.topic, row.partition);
+                self.left.iter().find(|target| target.partition == partition).copied()
+            })
+            .collect()
+    }
+}
+
+/// The client stands at these positions: what it gives from now on is passed on, under epochs of its own.
+fn arrive(shared: &Shared, sought: &[Target]) -> Vec<(Partition, Result<Epoch, RequestError>)> {
+    let mut table = shared.ownership.lock();
+    let mut epochs = Vec::new();
+    for target in sought {
+        let Some(owned) = table.get_mut(&target.partition) else { continue };
+        owned.current = shared.next_epoch();
+        owned.expected = target.next;
+        owned.reading = Reading::On;
+        owned.trouble = None;
+        epochs.push((target.partition, Ok(owned.current)));
+    }
+    epochs
+}
+
+/// Tells the core of partitions whose start became known late. Under the lock, so that a revocation either finds them
+/// announced or has removed them.
+fn begin(shared: &Shared, assignments: &[Assignment], sought: &[Target]) {
+    let mut table = shared.ownership.lock();
+    let mut known = Vec::new();
+    for assignment in assignments {
+        let Some(owned) = table.get_mut(&assignment.partition) else { continue };
+        if owned.reading != Reading::Pending || !owned.covers(assignment.epoch) {
+            continue;
+        }
+        if let StartPosition::Unusable(_) = assignment.start {
+            owned.reading = Reading::Held;
+            known.push(*assignment);
+        } else if let Some(target) = sought.iter().find(|target| target.partition == assignment.partition) {
+            owned.reading = Reading::On;
+            owned.expected = target.next;
+            known.push(*assignment);
+        }
+    }
+    if !known.is_empty() {
+        shared.input(Input::Assigned(known));
+    }
+}
+
+fn resume(shared: &Shared, targets: &[Target]) {
+    if targets.is_empty() {
+        return;
+    }
+    let list = shared.list(targets.iter().map(|target| (&target.partition, OFFSET_INVALID)));
+    if let Err(code) = shared.client.resume(&list) {
+        tracing::debug!(?code, "resume failed");
+    }
+}

@@ -1,0 +1,257 @@
+//! What the operator decides about Kafka, as types; and the client properties that follow from it.
+//!
+//! Owned properties cannot be set, refused ones are named with the reason, and combinations that cannot work are refused
+//! with both numbers before a client exists. Reaches no broker.
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+use std::time::{Duration, Instant};
+
+use crate::properties::{self, Standing};
+
+/// Where a group begins that has nothing committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ResetPolicy {
+    /// At the first record.
+    Earliest,
+    /// Behind the last record.
+    Latest,
+    /// Nowhere: the partition is held until an operator decides.
+    Error,
+}
+
+/// What happens when the committed offset is not in the log any more, or not yet (O1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum RangePolicy {
+    /// The partition is held until an operator decides.
+    #[default]
+    Hold,
+    /// Reading goes on at the first record.
+    Earliest,
+    /// Reading goes on behind the last record.
+    Latest,
+}
+
+/// Everything a consumer needs to know.
+#[derive(Clone, Debug)]
+pub struct ConsumerSettings {
+    /// Brokers to begin with, `host:port` separated by commas.
+    pub bootstrap_servers: String,
+    /// The consumer group.
+    pub group_id: String,
+    /// Topics; a leading `^` makes a pattern.
+    pub topics: Vec<String>,
+    /// Where a group begins that has nothing committed.
+    pub auto_offset_reset: ResetPolicy,
+    /// What happens when the committed offset is not in the log.
+    pub on_out_of_range: RangePolicy,
+    /// Further client properties by librdkafka's names, in the order given; a later one wins.
+    pub properties: Vec<(String, String)>,
+    /// Copy headers. They cost time also where there are none, so ask only where plugin or dead letters need them.
+    pub headers: bool,
+    /// Budget for the bytes of fetched records, wherever they are in the process. Exceeded by at most one chunk (about a
+    /// mebibyte, or one larger record); then no records are taken until some are gone.
+    pub buffer_bytes_max: u64,
+    /// How long the core has to answer a revocation (B4).
+    pub drain_max: Duration,
+    /// How long the end of a commit is waited for before its outcome counts as unknown.
+    pub commit_wait_max: Duration,
+    /// How long the answer to a look-up of committed offsets is waited for.
+    pub lookup_wait_max: Duration,
+    /// How long a seek is tried before it counts as failed.
+    pub seek_wait_max: Duration,
+    /// How long an assignment waits for start positions before those partitions begin later.
+    pub assign_wait_max: Duration,
+    /// How long the same error at the same position lasts before the position counts as unreadable (O1).
+    pub unreadable_after: Duration,
+    /// The instant that the core calls moment zero.
+    pub base: Instant,
+}
+
+impl ConsumerSettings {
+    /// Settings with the defaults of everything that has one.
+    #[must_use]
+    pub fn new(bootstrap_servers: &str, group_id: &str, topics: &[&str], auto_offset_reset: ResetPolicy) -> Self {
+        Self {
+            bootstrap_servers: bootstrap_servers.to_owned(),
+            group_id: group_id.to_owned(),
+            topics: topics.iter().map(ToString::to_string).collect(),
+            auto_offset_reset,
+            on_out_of_range: RangePolicy::Hold,
+            properties: Vec::new(),
+            headers: true,
+            buffer_bytes_max: 64 << 20,
+            drain_max: Duration::from_secs(20),
+            commit_wait_max: Duration::from_secs(10),
+            lookup_wait_max: Duration::from_secs(10),
+            seek_wait_max: Duration::from_secs(5),
+            assign_wait_max: Duration::from_secs(5),
+            unreadable_after: Duration::from_secs(30),
+            base: Instant::now(),
+        }
+    }
+
+    /// The topics as librdkafka wants them.
+    pub(crate) fn subscription(&self) -> Vec<CString> {
+        self.topics.iter().filter_map(|name| CString::new(name.as_str()).ok()).collect()
+    }
+
+    /// True when records of open transactions are read as well, so that a position behind the end is certainly wrong.
+    pub(crate) fn reads_uncommitted(&self) -> bool {
+        self.user("isolation.level") == Some("read_uncommitted")
+    }
+
+    fn user(&self, name: &str) -> Option<&str> {
+        let named = self.properties.iter().rev().find(|(key, _)| properties::same(key, name));
+        named.map(|(_, value)| value.as_str())
+    }
+}
+
+/// Why settings are refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// A property that the host sets itself.
+    #[error("property {name} is set by gristmill: {reason}; remove it from [kafka.properties]")]
+    Owned {
+        /// Which one.
+        name: String,
+        /// Why.
+        reason: &'static str,
+    },
+    /// A property that is never accepted.
+    #[error("property {name} is not accepted: {reason}; remove it from [kafka.properties]")]
+    Refused {
+        /// Which one.
+        name: String,
+        /// Why.
+        reason: &'static str,
+    },
+    /// A property that no consumer has.
+    #[error("property {name} is not known{}; correct or remove it in [kafka.properties]", other_role(.for_producers))]
+    Unknown {
+        /// Which one.
+        name: String,
+        /// True: producers have it.
+        for_producers: bool,
+    },
+    /// A property whose value is no number although it must be.
+    #[error("property {name} must be a whole number, got {value:?}")]
+    NotANumber {
+        /// Which one.
+        name: &'static str,
+        /// What was given.
+        value: String,
+    },
+    /// Two settings that cannot go together.
+    #[error("{first} contradicts {second}: {reason}")]
+    Contradiction {
+        /// The one, with its value.
+        first: String,
+        /// The other, with its value.
+        second: String,
+        /// Why, and what to do.
+        reason: &'static str,
+    },
+    /// A text that has a zero byte inside.
+    #[error("{name} has a zero byte inside; remove it")]
+    ZeroByte {
+        /// Which one.
+        name: String,
+    },
+    /// Something that must not be empty is.
+    #[error("{name} is empty; name at least one")]
+    Empty {
+        /// Which one.
+        name: &'static str,
+    },
+}
+
+fn other_role(for_producers: &bool) -> &'static str {
+    if *for_producers { " to consumers (producers have it)" } else { "" }
+}
+
+/// The properties of the client, each name once.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ClientProperties(BTreeMap<String, String>);
+
+impl std::fmt::Debug for ClientProperties {
+    /// Names only: values may be secret.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+impl ClientProperties {
+    /// The client properties that follow from the settings.
+    ///
+    /// # Errors
+    ///
+    /// The first property that is not accepted, or the first two settings that cannot go together.
+    pub fn of(settings: &ConsumerSettings) -> Result<Self, SettingsError> {
+        require(settings)?;
+        let mut all: BTreeMap<String, String> = properties::DEFAULTS.iter().map(|(k, v)| own(k, v)).collect();
+        for (name, value) in &settings.properties {
+            let name = properties::canonical(name);
+            match properties::standing(name) {
+                Standing::Accepted => drop(all.insert(name.to_owned(), value.clone())),
+                Standing::Owned(reason) => return Err(SettingsError::Owned { name: name.to_owned(), reason }),
+                Standing::Refused(reason) => return Err(SettingsError::Refused { name: name.to_owned(), reason }),
+                Standing::Unknown { for_producers } => {
+                    return Err(SettingsError::Unknown { name: name.to_owned(), for_producers });
+                }
+            }
+        }
+        let is_consumer_protocol = all.get("group.protocol").is_some_and(|value| value == "consumer");
+        if !is_consumer_protocol {
+            all.entry("partition.assignment.strategy".to_owned()).or_insert_with(|| "cooperative-sticky".to_owned());
+        }
+        crate::contradiction::check(settings, &all)?;
+        all.extend(properties::OWNED_VALUES.iter().map(|(k, v)| own(k, v)));
+        all.insert("bootstrap.servers".to_owned(), settings.bootstrap_servers.clone());
+        all.insert("group.id".to_owned(), settings.group_id.clone());
+        for (name, value) in &all {
+            if name.contains('\0') || value.contains('\0') {
+                return Err(SettingsError::ZeroByte { name: name.replace('\0', "\u{fffd}") });
+            }
+        }
+        Ok(Self(all))
+    }
+
+    /// One property's value.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// Name and value of each, for the client.
+    pub(crate) fn raw(&self) -> Vec<(CString, CString)> {
+        let pairs = self.0.iter();
+        pairs.filter_map(|(k, v)| Some((CString::new(k.as_str()).ok()?, CString::new(v.as_str()).ok()?))).collect()
+    }
+
+    /// Removes secret values from a text that librdkafka wrote.
+    pub(crate) fn without_secrets(&self, text: &str) -> String {
+        let secrets = self.0.iter().filter(|(name, value)| properties::is_secret(name) && !value.is_empty());
+        secrets.fold(text.to_owned(), |text, (_, value)| text.replace(value.as_str(), "***"))
+    }
+}
+
+fn own(name: &str, value: &str) -> (String, String) {
+    (name.to_owned(), value.to_owned())
+}
+
+fn require(settings: &ConsumerSettings) -> Result<(), SettingsError> {
+    let topics = settings.topics.iter().map(String::as_str).find(|name| name.is_empty());
+    let empty = [
+        ("kafka.bootstrap_servers", settings.bootstrap_servers.is_empty()),
+        ("kafka.group_id", settings.group_id.is_empty()),
+        ("kafka.topics", settings.topics.is_empty() || topics.is_some()),
+    ];
+    if let Some((name, _)) = empty.into_iter().find(|(_, is_empty)| *is_empty) {
+        return Err(SettingsError::Empty { name });
+    }
+    match settings.topics.iter().find(|name| name.contains('\0')) {
+        Some(_) => Err(SettingsError::ZeroByte { name: "kafka.topics".to_owned() }),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,366 @@
+//! A client handle and its queues.
+//!
+//! Each call is one call of librdkafka with its waits bounded by the caller; when to call what is not decided here.
+
+use std::ffi::CStr;
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rdkafka_sys as rd;
+
+use super::event::{ClientEvent, take_event};
+use super::{Batch, Code, List, check, millis, take_error, text};
+
+/// What a client is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClientKind {
+    /// A member of a consumer group.
+    Consumer,
+    /// Anything else: a producer, or a client that only asks.
+    Producer,
+}
+
+/// How assignments change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// Not a member yet.
+    None,
+    /// The whole assignment at once.
+    Eager,
+    /// In steps.
+    Cooperative,
+}
+
+/// Which end of a partition's log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Watermark {
+    /// The first offset.
+    Low,
+    /// The end; under `read_committed` the end of what is committed.
+    High,
+}
+
+/// The handle. Destroyed with its last owner, in the way that `abandoned` says.
+struct Handle {
+    raw: NonNull<rd::rd_kafka_t>,
+    abandoned: AtomicBool,
+}
+
+// SAFETY: librdkafka's handles may be used from any thread.
+unsafe impl Send for Handle {}
+// SAFETY: as above; librdkafka locks inside.
+unsafe impl Sync for Handle {}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let flags = if self.abandoned.load(Ordering::Acquire) { rd::RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE } else { 0 };
+        // SAFETY: the last owner: no thread is inside a call, no queue and no record is left.
+        unsafe { rd::rd_kafka_destroy_flags(self.raw.as_ptr(), flags) }
+    }
+}
+
+/// A client.
+#[derive(Clone)]
+pub(crate) struct Client(Arc<Handle>);
+
+/// A queue of a client, kept alive together with it.
+pub(crate) struct Queue {
+    raw: NonNull<rd::rd_kafka_queue_t>,
+    _client: Client,
+}
+
+// SAFETY: librdkafka's queues may be used from any thread.
+unsafe impl Send for Queue {}
+// SAFETY: as above; librdkafka locks inside.
+unsafe impl Sync for Queue {}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        // SAFETY: owned, never used after, and the client is still there.
+        unsafe { rd::rd_kafka_queue_destroy(self.raw.as_ptr()) }
+    }
+}
+
+impl Client {
+    /// Creates a client. Log lines come out of its main queue, for a consumer together with everything else out of
+    /// [`Client::events`].
+    ///
+    /// # Errors
+    ///
+    /// librdkafka's words about the property or the combination that it does not accept.
+    pub(crate) fn new(kind: ClientKind, properties: &[(&CStr, &CStr)]) -> Result<Self, String> {
+        let mut words = [0; 512];
+        // SAFETY: the configuration is ours until `rd_kafka_new` succeeds; names and values are zero-terminated; the
+        // buffer's length is told.
+        unsafe {
+            let conf = rd::rd_kafka_conf_new();
+            for (name, value) in properties.iter().copied().chain([(c"log.queue", c"true")]) {
+                let set = rd::rd_kafka_conf_set(conf, name.as_ptr(), value.as_ptr(), words.as_mut_ptr(), words.len());
+                if set != rd::rd_kafka_conf_res_t::RD_KAFKA_CONF_OK {
+                    rd::rd_kafka_conf_destroy(conf);
+                    return Err(text(words.as_ptr()));
+                }
+            }
+            let role = match kind {
+                ClientKind::Consumer => rd::rd_kafka_type_t::RD_KAFKA_CONSUMER,
+                ClientKind::Producer => rd::rd_kafka_type_t::RD_KAFKA_PRODUCER,
+            };
+            rd::rd_kafka_conf_set_events(
+                conf,
+                rd::RD_KAFKA_EVENT_REBALANCE
+                    | rd::RD_KAFKA_EVENT_OFFSET_COMMIT
+                    | rd::RD_KAFKA_EVENT_STATS
+                    | rd::RD_KAFKA_EVENT_ERROR
+                    | rd::RD_KAFKA_EVENT_LOG,
+            );
+            let Some(raw) = NonNull::new(rd::rd_kafka_new(role, conf, words.as_mut_ptr(), words.len())) else {
+                rd::rd_kafka_conf_destroy(conf);
+                return Err(text(words.as_ptr()));
+            };
+            rd::rd_kafka_set_log_queue(raw.as_ptr(), null_mut());
+            if kind == ClientKind::Consumer {
+                rd::rd_kafka_poll_set_consumer(raw.as_ptr());
+            }
+            Ok(Self(Arc::new(Handle { raw, abandoned: AtomicBool::new(false) })))
+        }
+    }
+
+    /// The raw handle, for calls in the other files of this module.
+    pub(super) fn raw(&self) -> *mut rd::rd_kafka_t {
+        self.0.raw.as_ptr()
+    }
+
+    /// Destroy this client without leaving the group and without waiting for it, when its last owner lets go.
+    pub(crate) fn abandon(&self) {
+        self.0.abandoned.store(true, Ordering::Release);
+    }
+
+    /// The queue that the client reports on. `None` when the client is no consumer or has no group.
+    pub(crate) fn events(&self) -> Option<Queue> {
+        // SAFETY: gives a new reference to the queue, or null.
+        NonNull::new(unsafe { rd::rd_kafka_queue_get_consumer(self.raw()) })
+            .map(|raw| Queue { raw, _client: self.clone() })
+    }
+
+    /// A new queue of our own.
+    pub(crate) fn new_queue(&self) -> Queue {
+        // SAFETY: allocates; never null, since librdkafka aborts when memory is out.
+        let raw = unsafe { NonNull::new_unchecked(rd::rd_kafka_queue_new(self.raw())) };
+        Queue { raw, _client: self.clone() }
+    }
+
+    /// Joins the group for these topics.
+    pub(crate) fn subscribe(&self, topics: &List) -> Result<(), Code> {
+        // SAFETY: the list is borrowed for the call and copied.
+        check(unsafe { rd::rd_kafka_subscribe(self.raw(), topics.as_ptr()) })
+    }
+
+    /// Gives the subscription up; the assignment is revoked.
+    pub(crate) fn unsubscribe(&self) -> Result<(), Code> {
+        // SAFETY: no argument but the handle.
+        check(unsafe { rd::rd_kafka_unsubscribe(self.raw()) })
+    }
+
+    /// Sends the records of a partition to a queue of ours. False when there is no such partition.
+    pub(crate) fn forward(&self, topic: &CStr, partition: i32, target: &Queue) -> bool {
+        // SAFETY: the partition's queue is a reference of our own, given back after the call.
+        unsafe {
+            let source = rd::rd_kafka_queue_get_partition(self.raw(), topic.as_ptr(), partition);
+            if source.is_null() {
+                return false;
+            }
+            rd::rd_kafka_queue_forward(source, target.raw.as_ptr());
+            rd::rd_kafka_queue_destroy(source);
+            true
+        }
+    }
+
+    /// How this group's assignments change.
+    pub(crate) fn protocol(&self) -> Protocol {
+        // SAFETY: gives a static string or null.
+        match unsafe { text(rd::rd_kafka_rebalance_protocol(self.raw())) }.as_str() {
+            "EAGER" => Protocol::Eager,
+            "COOPERATIVE" => Protocol::Cooperative,
+            _ => Protocol::None,
+        }
+    }
+
+    /// True when the current assignment was lost, so that nothing may be committed for it.
+    pub(crate) fn assignment_lost(&self) -> bool {
+        // SAFETY: no argument but the handle.
+        unsafe { rd::rd_kafka_assignment_lost(self.raw()) != 0 }
+    }
+
+    /// Replaces the whole assignment; `None` gives it up.
+    pub(crate) fn assign(&self, list: Option<&List>) -> Result<(), Code> {
+        // SAFETY: the list is borrowed for the call and copied; null is allowed.
+        check(unsafe {
+            rd::rd_kafka_assign(self.raw(), list.map_or(std::ptr::null(), |list| list.as_ptr().cast_const()))
+        })
+    }
+
+    /// Adds partitions to the assignment.
+    pub(crate) fn assign_more(&self, list: &List) -> Result<(), (Code, String)> {
+        // SAFETY: the list is borrowed for the call and copied; the error is ours.
+        unsafe { take_error(rd::rd_kafka_incremental_assign(self.raw(), list.as_ptr())) }
+    }
+
+    /// Takes partitions from the assignment.
+    pub(crate) fn unassign(&self, list: &List) -> Result<(), (Code, String)> {
+        // SAFETY: the list is borrowed for the call and copied; the error is ours.
+        unsafe { take_error(rd::rd_kafka_incremental_unassign(self.raw(), list.as_ptr())) }
+    }
+
+    /// Stops fetching partitions and throws away what was fetched ahead.
+    pub(crate) fn pause(&self, list: &List) -> Result<(), Code> {
+        // SAFETY: the list is borrowed for the call.
+        check(unsafe { rd::rd_kafka_pause_partitions(self.raw(), list.as_ptr()) })
+    }
+
+    /// Fetches paused partitions again.
+    pub(crate) fn resume(&self, list: &List) -> Result<(), Code> {
+        // SAFETY: the list is borrowed for the call.
+        check(unsafe { rd::rd_kafka_resume_partitions(self.raw(), list.as_ptr()) })
+    }
+
+    /// Seeks; each entry of the list has its own result, also after an error of the whole call.
+    pub(crate) fn seek(&self, list: &mut List, wait: Duration) -> Result<(), (Code, String)> {
+        // SAFETY: the list is ours alone during the call; the error is ours.
+        unsafe { take_error(rd::rd_kafka_seek_partitions(self.raw(), list.as_ptr(), millis(wait))) }
+    }
+
+    /// Looks up what the group has committed; fills the list's offsets, leader epochs, metadata and errors.
+    pub(crate) fn committed(&self, list: &mut List, wait: Duration) -> Result<(), Code> {
+        // SAFETY: the list is ours alone during the call.
+        check(unsafe { rd::rd_kafka_committed(self.raw(), list.as_ptr(), millis(wait)) })
+    }
+
+    /// Asks the brokers for one end of one partition's log.
+    pub(crate) fn watermarks(&self, topic: &CStr, partition: i32, wait: Duration) -> Result<(i64, i64), Code> {
+        let (mut low, mut high) = (-1, -1);
+        // SAFETY: the name is zero-terminated and the results are ours.
+        let asked = unsafe {
+            rd::rd_kafka_query_watermark_offsets(
+                self.raw(),
+                topic.as_ptr(),
+                partition,
+                &raw mut low,
+                &raw mut high,
+                millis(wait),
+            )
+        };
+        check(asked).map(|()| (low, high))
+    }
+
+    /// Asks the brokers for one end of many partitions' logs: one request for each broker that leads some of them.
+    pub(crate) fn watermark_of_all(&self, list: &mut List, end: Watermark, wait: Duration) -> Result<(), Code> {
+        list.set_all_offsets(match end {
+            Watermark::Low => super::OFFSET_BEGINNING,
+            Watermark::High => super::OFFSET_END,
+        });
+        // SAFETY: the list is ours alone during the call. A negative "time" asks for an end of the log.
+        check(unsafe { rd::rd_kafka_offsets_for_times(self.raw(), list.as_ptr(), millis(wait)) })
+    }
+
+    /// The ends of a partition's log as the last fetch saw them; negative where unknown.
+    pub(crate) fn cached_watermarks(&self, topic: &CStr, partition: i32) -> (i64, i64) {
+        let (mut low, mut high) = (-1, -1);
+        // SAFETY: the name is zero-terminated and the results are ours. An error leaves them negative.
+        let known = unsafe {
+            rd::rd_kafka_get_watermark_offsets(self.raw(), topic.as_ptr(), partition, &raw mut low, &raw mut high)
+        };
+        check(known).map_or((-1, -1), |()| (low, high))
+    }
+
+    /// Sends a commit; its end comes out of `replies` with the ticket.
+    pub(crate) fn commit(&self, list: &List, replies: &Queue, ticket: usize) -> Result<(), Code> {
+        let opaque = std::ptr::without_provenance_mut(ticket);
+        // SAFETY: the list is borrowed for the call and copied; the ticket is a number that nobody follows.
+        check(unsafe { rd::rd_kafka_commit_queue(self.raw(), list.as_ptr(), replies.raw.as_ptr(), None, opaque) })
+    }
+
+    /// The error after which this client never works again.
+    pub(crate) fn fatal_error(&self) -> Option<(Code, String)> {
+        let mut words = [0; 512];
+        // SAFETY: the buffer's length is told.
+        unsafe {
+            let code = rd::rd_kafka_fatal_error(self.raw(), words.as_mut_ptr(), words.len());
+            check(code).err().map(|code| (code, text(words.as_ptr())))
+        }
+    }
+
+    /// Begins to leave the group. The steps come out of `events` and want answers until [`Client::closed`].
+    pub(crate) fn begin_close(&self, events: &Queue) -> Result<(), (Code, String)> {
+        // SAFETY: the queue belongs to this client; the error is ours.
+        unsafe { take_error(rd::rd_kafka_consumer_close_queue(self.raw(), events.raw.as_ptr())) }
+    }
+
+    /// True when the group was left.
+    pub(crate) fn closed(&self) -> bool {
+        // SAFETY: no argument but the handle.
+        unsafe { rd::rd_kafka_consumer_closed(self.raw()) == 1 }
+    }
+
+    /// Asks the brokers how many partitions a topic has. The outer error is about reaching them, the inner one about the
+    /// topic, which is never created by the question.
+    pub(crate) fn count_partitions(&self, topic: &CStr, wait: Duration) -> Result<Result<usize, Code>, Code> {
+        let mut metadata: *const rd::rd_kafka_metadata = std::ptr::null();
+        // SAFETY: the topic handle is ours and given back; the metadata is read while it is there, then freed. Its
+        // arrays are as long as their counts say.
+        unsafe {
+            let handle = rd::rd_kafka_topic_new(self.raw(), topic.as_ptr(), null_mut());
+            if handle.is_null() {
+                return Err(rd::rd_kafka_last_error().into());
+            }
+            let asked = check(rd::rd_kafka_metadata(self.raw(), 0, handle, &raw mut metadata, millis(wait)));
+            rd::rd_kafka_topic_destroy(handle);
+            asked?;
+            let count = usize::try_from((*metadata).topic_cnt).unwrap_or(0);
+            let topics = if count == 0 { &[] } else { std::slice::from_raw_parts((*metadata).topics, count) };
+            let partitions = topics
+                .iter()
+                .find(|found| CStr::from_ptr(found.topic) == topic)
+                .map_or(Err(Code::UnknownTopicOrPartition), |found| {
+                    check(found.err).map(|()| usize::try_from(found.partition_cnt).unwrap_or(0))
+                });
+            rd::rd_kafka_metadata_destroy(metadata);
+            Ok(partitions)
+        }
+    }
+}
+
+impl Queue {
+    /// The next event, or `None` after `wait` or a [`Queue::wake`].
+    pub(crate) fn poll(&self, wait: Duration) -> Option<ClientEvent> {
+        // SAFETY: the queue is valid; the event is ours and is taken over.
+        unsafe {
+            let event = rd::rd_kafka_queue_poll(self.raw.as_ptr(), millis(wait));
+            (!event.is_null()).then(|| take_event(event))
+        }
+    }
+
+    /// Takes up to `count` records. Waits for the first only: a wait for more would hold back those that are here.
+    pub(crate) fn take(&self, wait: Duration, count: usize) -> Batch<'_> {
+        let mut messages: Vec<*mut rd::rd_kafka_message_t> = vec![null_mut(); count.max(1)];
+        // SAFETY: the array has room for as many messages as each call is told; those it fills are ours.
+        unsafe {
+            let first = rd::rd_kafka_consume_batch_queue(self.raw.as_ptr(), millis(wait), messages.as_mut_ptr(), 1);
+            let mut filled = usize::try_from(first).unwrap_or(0);
+            if filled == 1 && count > 1 {
+                let rest = messages.as_mut_ptr().add(1);
+                let more = rd::rd_kafka_consume_batch_queue(self.raw.as_ptr(), 0, rest, count - 1);
+                filled += usize::try_from(more).unwrap_or(0);
+            }
+            messages.truncate(filled);
+            Batch::new(messages)
+        }
+    }
+
+    /// Ends a wait on this queue, the current or the next one.
+    pub(crate) fn wake(&self) {
+        // SAFETY: the queue is valid.
+        unsafe { rd::rd_kafka_queue_yield(self.raw.as_ptr()) }
+    }
+}

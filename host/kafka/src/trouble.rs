@@ -1,0 +1,81 @@
+//! Errors about one partition that come in place of its records.
+//!
+//! Tells three kinds apart: the position is not in the log (O1), the bytes at the position cannot be read, and everything
+//! else, which the client retries by itself. Runs on the fetch thread under the ownership lock; waits for nothing.
+
+use std::time::{Duration, Instant};
+
+use gristmill_core::io::{Input, OffsetTrouble};
+use gristmill_core::record::{NextOffset, Partition};
+
+use crate::error::{ClientErrorKind, is_about_data};
+use crate::event::Event;
+use crate::ownership::{Owned, Reading, Trouble};
+use crate::parking::Work;
+use crate::settings::RangePolicy;
+use crate::shared::Shared;
+use crate::sys::{Code, Message, code_name};
+
+/// An error that keeps coming is told again this often.
+const TELL_AGAIN: Duration = Duration::from_secs(30);
+
+/// Notes an error at a partition's position; gives the news that it makes.
+pub(crate) fn note(
+    shared: &Shared,
+    partition: Partition,
+    owned: &mut Owned,
+    code: Code,
+    message: Message<'_>,
+) -> Vec<Event> {
+    if !matches!(owned.reading, Reading::On) {
+        return Vec::new();
+    }
+    if code == Code::AutoOffsetReset {
+        return note_out_of_range(shared, partition, owned);
+    }
+    let known = owned.trouble.filter(|trouble| trouble.code == code);
+    let mut trouble = known.unwrap_or(Trouble { code, since: Instant::now(), reported: false });
+    let mut news = Vec::new();
+    if is_about_data(code) {
+        if trouble.since.elapsed() >= shared.settings.unreadable_after {
+            owned.reading = Reading::Seeking;
+            let trouble = OffsetTrouble::Unreadable { at: owned.expected };
+            news.push(Event::Input(Input::PositionTrouble { partition, epoch: owned.current, trouble }));
+        } else {
+            // librdkafka counts the error as a record: it believes that it stands behind it, and the pause of the next
+            // rebalance would make that true. The seek puts it back to where we are.
+            shared.parking.leave_work(Work::Repair(partition));
+        }
+    } else if trouble.reported && trouble.since.elapsed() >= TELL_AGAIN {
+        trouble = Trouble { code, since: Instant::now(), reported: false };
+    }
+    if !trouble.reported {
+        trouble.reported = true;
+        news.push(Event::ClientError {
+            kind: ClientErrorKind::of(code),
+            code: code_name(code),
+            text: message.error_text(),
+            partition: Some(partition),
+            fatal: false,
+        });
+    }
+    owned.trouble = Some(trouble);
+    news
+}
+
+/// The position is not in the log any more, or not yet. librdkafka reads this partition no further until it is assigned
+/// again. With a policy, a rejoin of the group lets the assignment resolve the position by that policy.
+fn note_out_of_range(shared: &Shared, partition: Partition, owned: &mut Owned) -> Vec<Event> {
+    owned.reading = Reading::Stranded;
+    if shared.settings.on_out_of_range != RangePolicy::Hold {
+        shared.ask_rejoin("a position is out of range");
+        return Vec::new();
+    }
+    let (low, high) = shared
+        .topics
+        .name(partition.topic)
+        .map_or((-1, -1), |name| shared.client.cached_watermarks(&name.raw, partition.number));
+    let known = |offset: i64| (offset >= 0).then_some(NextOffset(offset));
+    let trouble = OffsetTrouble::OutOfRange { wanted: owned.expected, low: known(low), high: known(high) };
+    vec![Event::Input(Input::PositionTrouble { partition, epoch: owned.current, trouble })]
+}
