@@ -145,7 +145,13 @@ impl<R: Clone> Machine<R> {
     /// When the machine wants a [`Input::Tick`] at the latest. `None`: nothing is due, however long it takes (S6).
     #[must_use]
     pub fn next_wakeup(&mut self) -> Option<Moment> {
-        let of_partitions = self.partitions.values().filter_map(Owned::wakeup).min();
+        if self.is_leaving() {
+            // Nothing is tried again on the way out; only a revocation still has its deadline.
+            return self.revokes.iter().map(|revoke| revoke.deadline).min();
+        }
+        let rewinds = |partition, owned| !self.rewind_rests(owned) && !self.rewind_waits(partition);
+        let of_partitions =
+            self.partitions.iter().filter_map(|(&partition, owned)| owned.wakeup(rewinds(partition, owned))).min();
         let of_lanes = self.lanes_wakeup();
         let of_revokes = self.revokes.iter().map(|revoke| revoke.deadline).min();
         let of_phase = match &self.phase {
@@ -227,21 +233,19 @@ impl<R: Clone> Machine<R> {
 }
 
 impl Owned {
-    /// When this partition wants attention by itself.
-    fn wakeup(&self) -> Option<Moment> {
+    /// When this partition wants attention by itself. `rewinds`: time alone lets its rewind go on.
+    fn wakeup(&self, rewinds: bool) -> Option<Moment> {
         use crate::positions::CommitPhase;
         let commit = match self.commit.phase {
             CommitPhase::Backoff(until) | CommitPhase::Unknown { not_before: until, .. } => Some(until),
             CommitPhase::Idle | CommitPhase::InFlight(..) | CommitPhase::Asking(..) => None,
         };
         let rewind = match &self.reading {
-            Reading::Moving(moving) => match moving.step {
-                // A rewind that waits for its commit to end is woken by that end.
-                Step::Ask if self.commit.in_flight() => None,
+            Reading::Moving(moving) if rewinds => match moving.step {
                 Step::Ask | Step::Seek(_) => Some(moving.not_before),
                 Step::Asking(_) | Step::Seeking(..) => None,
             },
-            Reading::Live | Reading::Stopped => None,
+            Reading::Moving(_) | Reading::Live | Reading::Stopped => None,
         };
         [commit, rewind].into_iter().flatten().min()
     }

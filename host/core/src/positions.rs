@@ -165,6 +165,23 @@ impl Commit {
         matches!(self.phase, CommitPhase::InFlight(..))
     }
 
+    /// A look-up showed what is committed. What was waiting to be tried again may be done already.
+    pub(crate) fn learn(&mut self, committed: NextOffset) {
+        self.confirmed = self.confirmed.max(Some(committed));
+        if matches!(self.phase, CommitPhase::Backoff(_)) && self.due().is_none() {
+            self.phase = CommitPhase::Idle;
+            self.tries = 0;
+        }
+    }
+
+    /// Time is short: what waits to be tried again is tried now.
+    pub(crate) fn hurry(&mut self, now: Moment) {
+        match &mut self.phase {
+            CommitPhase::Backoff(until) | CommitPhase::Unknown { not_before: until, .. } => *until = now.min(*until),
+            CommitPhase::Idle | CommitPhase::InFlight(..) | CommitPhase::Asking(..) => {}
+        }
+    }
+
     pub(crate) fn confirm(&mut self, next: NextOffset) {
         self.confirmed = Some(self.confirmed.map_or(next, |confirmed| confirmed.max(next)));
         self.phase = CommitPhase::Idle;

@@ -8,7 +8,8 @@ use crate::lane::{LaneState, Out};
 use crate::outcome::{Answer, FaultClass, Outcome};
 use crate::planted::Bug;
 use crate::policy::Redeliver;
-use crate::positions::{LaneId, Wanted};
+use crate::positions::{LaneId, Reading, Wanted};
+use crate::record::Partition;
 
 impl<R: Clone> Machine<R> {
     pub(super) fn handle_answered(&mut self, delivery: DeliveryId, answer: Answer) {
@@ -66,31 +67,27 @@ impl<R: Clone> Machine<R> {
         most
     }
 
-    /// Adds this answer to what the batch has spent, and remembers it with each of its partitions.
+    /// Adds this answer to what each partition of the batch has spent at its first record here; tells the most that any
+    /// of them has now. Each counts for itself: one that shared a batch with a poisoned one does not inherit its failures.
     fn count(&mut self, batch: &Batch<R>, answer: &Answer) -> Spent {
-        let mut spent = self.spent(batch);
-        match answer {
-            Answer::Outcome(Outcome::Retryable { .. }) => {
-                spent.retries = spent.retries.saturating_add(1);
-                if self.planted(Bug::ResetFaultsOnRetryable) {
-                    spent.faults = 0;
-                }
-                if self.planted(Bug::UnlimitedRetries) {
-                    spent.retries = 1;
-                }
-            }
-            Answer::Fault(_) if self.planted(Bug::UnlimitedFaults) => {}
-            Answer::Fault(_) => spent.faults = spent.faults.saturating_add(1),
-            Answer::Outcome(Outcome::Ok | Outcome::Fatal { .. }) | Answer::Cancelled => return spent,
-        }
+        let (retries, faults) = match answer {
+            Answer::Outcome(Outcome::Retryable { .. }) => (1, 0),
+            Answer::Fault(_) => (0, 1),
+            Answer::Outcome(Outcome::Ok | Outcome::Fatal { .. }) | Answer::Cancelled => return self.spent(batch),
+        };
+        let forget_faults = retries > 0 && self.planted(Bug::ResetFaultsOnRetryable);
+        let (one_retry, no_fault) = (self.planted(Bug::UnlimitedRetries), self.planted(Bug::UnlimitedFaults));
         for span in &batch.spans {
-            if let Some(owned) = self.partitions.get_mut(&span.partition)
-                && owned.assigned == span.assigned
-            {
-                owned.spend(span.first, spent);
+            let Some(owned) = self.partitions.get_mut(&span.partition) else { continue };
+            if owned.assigned != span.assigned {
+                continue;
             }
+            let mut spent = owned.spent(span.first);
+            spent.retries = if one_retry { retries } else { spent.retries.saturating_add(retries) };
+            spent.faults = if no_fault || forget_faults { 0 } else { spent.faults.saturating_add(faults) };
+            owned.spend(span.first, spent);
         }
-        spent
+        self.spent(batch)
     }
 
     /// All of the batch is done: its parts of the partitions that are still owned are to be committed (B3).
@@ -123,6 +120,8 @@ impl<R: Clone> Machine<R> {
                 && owned.assigned == span.assigned
             {
                 owned.commit.wanted = Some(Wanted { next: span.next, leader_epoch: span.leader_epoch, plugin });
+                // Tries belong to one position; those of the start position are not this batch's.
+                owned.commit.tries = 0;
             }
         }
     }
@@ -130,17 +129,17 @@ impl<R: Clone> Machine<R> {
     /// Puts a failed batch in line again: from memory, or by reading it again.
     fn redeliver(&mut self, id: LaneId, batch: Batch<R>, delay: std::time::Duration) {
         let until = self.now.after(delay);
-        // What is being revoked will not be handed over again here.
-        let partitions = &self.partitions;
-        let stays = |span: &Span| {
-            partitions
-                .get(&span.partition)
-                .is_some_and(|owned| owned.assigned == span.assigned && owned.revoking.is_none())
-        };
-        let Some(mut batch) = batch.retain(stays) else { return };
         if self.phase != Phase::Running {
             return;
         }
+        let read_again = batch.spans.iter().any(|span| self.owns_span(span) && self.is_moving(span.partition));
+        let Some(mut batch) = batch.retain(|span| self.comes_again(span)) else {
+            // Nothing of it is left here, but what is read again has to wait as long.
+            if let (true, Some(lane)) = (read_again, self.lanes.get_mut(&id)) {
+                lane.state = LaneState::Waiting { batch: None, until };
+            }
+            return;
+        };
         if self.planted(Bug::LoseLastOnRedelivery) && batch.records.len() > 1 {
             batch.records = batch.records[..batch.records.len() - 1].into();
         }
@@ -156,6 +155,17 @@ impl<R: Clone> Machine<R> {
         }
     }
 
+    /// What is being revoked will not be handed over again here; what is being rewound will be read again.
+    fn comes_again(&self, span: &Span) -> bool {
+        self.owns_span(span)
+            && !self.is_moving(span.partition)
+            && self.partitions.get(&span.partition).is_some_and(|owned| owned.revoking.is_none())
+    }
+
+    fn is_moving(&self, partition: Partition) -> bool {
+        self.partitions.get(&partition).is_some_and(|owned| matches!(owned.reading, Reading::Moving(_)))
+    }
+
     fn hold(&mut self, id: LaneId, batch: Batch<R>, cause: &StopReason) {
         let reason = match cause {
             StopReason::Fatal { reason } => HeldReason::Fatal { batch: batch.id, reason: reason.clone() },
@@ -166,9 +176,8 @@ impl<R: Clone> Machine<R> {
             return;
         }
         self.report(Report::Held { reason: reason.clone() });
-        let partitions = &self.partitions;
-        let stays = |span: &Span| partitions.get(&span.partition).is_some_and(|owned| owned.revoking.is_none());
-        if let (Some(batch), Some(lane)) = (batch.retain(stays), self.lanes.get_mut(&id)) {
+        let batch = batch.retain(|span| self.comes_again(span));
+        if let (Some(batch), Some(lane)) = (batch, self.lanes.get_mut(&id)) {
             lane.state = LaneState::Held { batch: Some(batch), reason };
         }
     }

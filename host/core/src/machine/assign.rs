@@ -41,6 +41,7 @@ impl<R: Clone> Machine<R> {
         for &partition in &partitions {
             let Some(owned) = self.partitions.get_mut(&partition) else { continue };
             owned.revoking = Some(id);
+            owned.commit.hurry(self.now);
             if self.planted(Bug::CommitOnRevoke) {
                 self.commit_as_fetched(partition);
             }

@@ -179,6 +179,8 @@ impl<R: Clone> Machine<R> {
                     self.give_commit_up(partition);
                 }
             }
+            // Not a member any more: lost, as for a commit (C3).
+            Err(RequestError::NotOurs) => self.remove(partition, true),
             Err(_) => {
                 owned.commit.tries = owned.commit.tries.saturating_add(1);
                 let wait =
@@ -196,7 +198,7 @@ impl<R: Clone> Machine<R> {
             let LaneState::Settling(spans) = &lane.state else { continue };
             let settled = spans.iter().all(|span| match partitions.get(&span.partition) {
                 Some(owned) if owned.assigned == span.assigned => {
-                    matches!(owned.reading, Reading::Moving(_))
+                    (matches!(owned.reading, Reading::Moving(_)) && owned.commit.settled())
                         || owned.commit.confirmed.is_some_and(|confirmed| confirmed >= span.next)
                 }
                 Some(_) | None => true,

@@ -10,7 +10,7 @@ use crate::backoff;
 use crate::batch::Batch;
 use crate::io::{Action, HeldReason, OffsetTrouble, Report, RequestError, RequestId, SeekTo, StopReason};
 use crate::planted::Bug;
-use crate::positions::{Move, Reading, Step};
+use crate::positions::{Move, Owned, Reading, Step};
 use crate::record::{Epoch, NextOffset, Partition};
 
 impl<R: Clone> Machine<R> {
@@ -31,6 +31,7 @@ impl<R: Clone> Machine<R> {
             && let Some(lane) = self.lanes.get_mut(&id)
         {
             lane.forget_partition(partition);
+            lane.retain_batch(|span| span.partition != partition);
         }
         let skip_lookup = self.planted(Bug::SeekWithoutLookup);
         let now = self.now;
@@ -45,20 +46,16 @@ impl<R: Clone> Machine<R> {
 
     /// Sends the look-ups and seeks that are due.
     pub(super) fn advance_rewinds(&mut self) {
-        if self.phase != Phase::Running {
-            return;
-        }
         let now = self.now;
         let mut to_ask = Vec::new();
         let mut to_seek = Vec::new();
         for (&partition, owned) in &self.partitions {
             let Reading::Moving(moving) = &owned.reading else { continue };
-            if moving.not_before > now || owned.revoking.is_some() {
+            if moving.not_before > now || self.rewind_rests(owned) {
                 continue;
             }
             match moving.step {
-                // The committed offset means something only when no commit of ours is on its way.
-                Step::Ask if !owned.commit.in_flight() => to_ask.push(partition),
+                Step::Ask if !self.rewind_waits(partition) => to_ask.push(partition),
                 Step::Seek(next) => to_seek.push(SeekTo { partition, epoch: owned.epoch, next }),
                 Step::Ask | Step::Asking(_) | Step::Seeking(..) => {}
             }
@@ -73,6 +70,20 @@ impl<R: Clone> Machine<R> {
             to_seek.iter().for_each(|target| self.step(target.partition, Step::Seeking(id, target.next)));
             self.act(Action::Seek { id, targets: to_seek });
         }
+    }
+
+    /// The committed offset means something only when nothing of ours can still move it: no commit on its way or due, no
+    /// guest at work on records of the partition. Asked earlier, the answer would lead back behind what is done.
+    pub(super) fn rewind_waits(&self, partition: Partition) -> bool {
+        let Some(owned) = self.partitions.get(&partition) else { return false };
+        let out = self.lanes.get(&self.lane_of(partition)).and_then(|lane| lane.out());
+        let with_guest = out.is_some_and(|out| !out.cancelled && out.batch.covers(partition));
+        with_guest || owned.commit.in_flight() || !(owned.commit.settled() || owned.commit.only_start())
+    }
+
+    /// What is going away, or a machine that is ending, is not read again.
+    pub(super) fn rewind_rests(&self, owned: &Owned) -> bool {
+        self.phase != Phase::Running || owned.revoking.is_some()
     }
 
     fn step(&mut self, partition: Partition, step: Step) {
@@ -142,7 +153,7 @@ impl<R: Clone> Machine<R> {
                 moving.step = Step::Seek(next);
                 moving.tries = 0;
                 if let (Some(committed), false) = (committed, to_start || to_last) {
-                    owned.commit.confirmed = owned.commit.confirmed.max(Some(committed));
+                    owned.commit.learn(committed);
                 }
             }
             None => self.hold_partition(partition, OffsetTrouble::NothingCommitted),

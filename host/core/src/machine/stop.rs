@@ -21,6 +21,8 @@ impl<R: Clone> Machine<R> {
             Phase::Stopped => return,
         }
         self.phase = Phase::Draining { reason, deadline: self.now.after(self.policy.shutdown_grace) };
+        // A commit's next try may lie behind the grace time; what is done should not be done again elsewhere.
+        self.partitions.values_mut().for_each(|owned| owned.commit.hurry(self.now));
         let wait_for_backoff = self.planted(Bug::IgnoreStopInBackoff);
         let keep = self.planted(Bug::DeliverAfterStop);
         for lane in self.lanes.values_mut() {

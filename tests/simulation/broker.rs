@@ -1,0 +1,59 @@
+//! The broker: logs with gaps, expiry and compaction, and the group's committed offsets.
+//!
+//! It checks membership but never ownership, like the real one. Must not know what a member is doing.
+
+/// One record in a log.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) offset: i64,
+    pub(crate) bytes: u64,
+    pub(crate) leader_epoch: i32,
+    /// Removed from the middle of the log; whoever read it before may still have it.
+    pub(crate) compacted: bool,
+}
+
+/// One partition's log.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    pub(crate) entries: Vec<Entry>,
+    /// First offset that can be read.
+    pub(crate) low: i64,
+    /// End of the log.
+    pub(crate) high: i64,
+}
+
+impl Log {
+    /// Appends one record behind `gap` unused offsets.
+    pub(crate) fn append(&mut self, gap: i64, bytes: u64) {
+        let offset = self.high + gap;
+        let leader_epoch = i32::try_from(offset / 7).expect("small logs");
+        self.entries.push(Entry { offset, bytes, leader_epoch, compacted: false });
+        self.high = offset + 1;
+    }
+
+    /// Index of the first entry at or behind `offset`.
+    pub(crate) fn at(&self, offset: i64) -> usize {
+        self.entries.partition_point(|entry| entry.offset < offset)
+    }
+
+    /// The first entry at or behind `offset` that can still be read.
+    pub(crate) fn next_visible(&self, offset: i64) -> Option<&Entry> {
+        self.entries[self.at(offset.max(self.low))..].iter().find(|entry| !entry.compacted)
+    }
+}
+
+/// All logs and committed offsets.
+#[derive(Debug)]
+pub(crate) struct Broker {
+    pub(crate) logs: Vec<Log>,
+    pub(crate) committed: Vec<Option<i64>>,
+}
+
+impl Broker {
+    pub(crate) fn new(partitions: usize) -> Self {
+        Self {
+            logs: (0..partitions).map(|_| Log::default()).collect(),
+            committed: vec![None; partitions],
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What the witness knows of one owned partition, and of one hand-over.
+//!
+//! Must not know any rule: it only remembers.
+
+use std::sync::Arc;
+
+use gristmill_core::io::{Assignment, BatchId, DeliveryId, PluginId, RequestId, RevokeId, StartPosition};
+use gristmill_core::record::{Epoch, LeaderEpoch, Record};
+use gristmill_core::time::Moment;
+
+use crate::names::{Body, Place};
+
+/// One owned partition.
+#[derive(Debug)]
+pub(super) struct Watched {
+    pub(super) assigned: Epoch,
+    /// The epoch whose records may be handed over; none while the position is being moved.
+    pub(super) live: Option<Epoch>,
+    pub(super) start: Option<i64>,
+    /// The start was chosen by the reset policy and has to be committed once.
+    pub(super) reset: bool,
+    /// The next offset to be handed over.
+    pub(super) due: Option<i64>,
+    /// Everything before is done.
+    pub(super) done: i64,
+    pub(super) done_by: Option<(PluginId, Option<LeaderEpoch>)>,
+    pub(super) confirmed: Option<i64>,
+    pub(super) commit: Option<(RequestId, i64)>,
+    pub(super) tries: u32,
+    pub(super) tried: Option<i64>,
+    pub(super) commit_not_before: Moment,
+    /// A commit's outcome is unknown and was not looked up yet.
+    pub(super) unknown: bool,
+    pub(super) looked_up: Option<Option<i64>>,
+    /// A look-up was sent that no commit of unknown outcome asked for: a rewind begins.
+    pub(super) asked: bool,
+    /// A seek was sent, and none has worked yet.
+    pub(super) moving: bool,
+    pub(super) seek: Option<RequestId>,
+    pub(super) seek_failures: u32,
+    pub(super) seek_not_before: Moment,
+    pub(super) budget: Spent,
+    pub(super) not_before: Moment,
+    pub(super) held: bool,
+    pub(super) revoking: Option<RevokeId>,
+}
+
+/// Failed attempts at the first record that is not done.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Spent {
+    pub(super) first: Option<i64>,
+    pub(super) retries: u32,
+    pub(super) faults: u32,
+}
+
+impl Watched {
+    pub(super) fn new(assignment: &Assignment) -> Self {
+        let (start, reset) = match assignment.start {
+            StartPosition::Committed(next) => (Some(next.0), false),
+            StartPosition::Reset(next) => (Some(next.0), true),
+            StartPosition::Unusable(_) => (None, false),
+        };
+        Self {
+            assigned: assignment.epoch,
+            live: start.map(|_| assignment.epoch),
+            start,
+            reset,
+            due: start,
+            done: start.unwrap_or(i64::MIN),
+            done_by: None,
+            confirmed: if reset { None } else { start },
+            commit: None,
+            tries: 0,
+            tried: None,
+            commit_not_before: Moment::default(),
+            unknown: false,
+            looked_up: None,
+            asked: false,
+            moving: false,
+            seek: None,
+            seek_failures: 0,
+            seek_not_before: Moment::default(),
+            budget: Spent::default(),
+            not_before: Moment::default(),
+            held: start.is_none(),
+            revoking: None,
+        }
+    }
+
+    /// Something is done and not known to be committed.
+    pub(super) fn unsettled(&self) -> bool {
+        self.start.is_some() && Some(self.done) != self.start && self.confirmed.is_none_or(|confirmed| confirmed < self.done)
+    }
+}
+
+/// One hand-over that has not been answered.
+#[derive(Debug)]
+pub(super) struct Handed {
+    pub(super) lane: Place,
+    pub(super) batch: BatchId,
+    pub(super) plugin: PluginId,
+    pub(super) parts: Vec<Part>,
+    pub(super) records: Arc<[Record<Body>]>,
+    pub(super) cancelled: bool,
+}
+
+/// One partition's part of a hand-over.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Part {
+    pub(super) place: Place,
+    pub(super) assigned: Epoch,
+    pub(super) first: i64,
+    pub(super) next: i64,
+    pub(super) leader_epoch: Option<LeaderEpoch>,
+    pub(super) records: u64,
+}
+
+/// The name of a hand-over, for texts.
+pub(super) fn name(id: DeliveryId, batch: BatchId) -> String {
+    format!("hand-over {} of batch {}", id.0, batch.0)
+}
