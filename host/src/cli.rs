@@ -2,15 +2,23 @@
 //!
 //! Commands say what happened through `Console` and an [`Exit`]; they never end the process.
 
+mod call;
 mod check;
 mod completions;
 mod config_args;
 mod console;
+mod demo;
+mod inspect;
+mod live;
+mod live_line;
+mod run;
 mod schema;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::console::Console;
+pub(crate) use self::live::{Snapshot, grouped};
+pub(crate) use self::live_line::{AboveLiveLine, LiveLine};
 use crate::exit::Exit;
 use crate::telemetry;
 
@@ -64,6 +72,14 @@ enum Command {
     /// Read a configuration and say everything that is wrong with it; reaches nothing but files
     #[command(visible_alias = "validate")]
     Check(check::CheckArgs),
+    /// Say what a plugin's file is, what it exports and wants, and what the host would refuse
+    Inspect(inspect::InspectArgs),
+    /// Hand records from a file to a plugin, without Kafka
+    Call(call::CallArgs),
+    /// Run a pipeline until it is stopped or cannot go on
+    Run(run::RunArgs),
+    /// Show the main job on a Kafka cluster inside this process
+    Demo(demo::DemoArgs),
     /// Print a schema
     Schema(schema::SchemaArgs),
     /// Print completions for a shell
@@ -97,11 +113,11 @@ pub fn main() -> u8 {
         }
     };
     let mut console = Console::new();
-    let exit =
-        match telemetry::start(cli.logs.log_format, &cli.logs.filter(cli.command.usual_level()), console.colors()) {
-            Ok(()) => cli.command.run(&mut console),
-            Err(error) => Exit::because(crate::exit::USAGE, error.to_string()),
-        };
+    let filter = cli.logs.filter(cli.command.usual_level());
+    let exit = match telemetry::start(cli.logs.log_format, &filter, console.colors(), || AboveLiveLine) {
+        Ok(()) => cli.command.run(cli.logs.quiet, &mut console),
+        Err(error) => Exit::because(crate::exit::USAGE, error.to_string()),
+    };
     console.last_line(&exit);
     exit.code()
 }
@@ -110,13 +126,20 @@ impl Command {
     /// Quiet by default except where the logs are the point.
     fn usual_level(&self) -> &'static str {
         match self {
-            Self::Check(_) | Self::Schema(_) | Self::Completions(_) => "warn",
+            Self::Run(_) => "info",
+            Self::Demo(_) => "info,gristmill=debug",
+            Self::Call(_) => "warn,gristmill::plugin=info",
+            Self::Check(_) | Self::Inspect(_) | Self::Schema(_) | Self::Completions(_) => "warn",
         }
     }
 
-    fn run(self, console: &mut Console) -> Exit {
+    fn run(self, quiet: bool, console: &mut Console) -> Exit {
         match self {
             Self::Check(args) => check::run(args, console),
+            Self::Inspect(args) => inspect::run(&args, console),
+            Self::Call(args) => call::run(args, console),
+            Self::Run(args) => run::run(args, quiet, console),
+            Self::Demo(args) => demo::run(args, console),
             Self::Schema(args) => schema::run(args, console),
             Self::Completions(args) => completions::run(args, console),
         }

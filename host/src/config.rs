@@ -7,10 +7,12 @@
 mod contradictions;
 mod expand;
 mod file;
+mod kafka;
 mod later;
 mod origin;
 mod overlay;
 mod parse;
+mod plugin;
 mod problem;
 mod property;
 mod quantity;
@@ -19,19 +21,24 @@ mod scalar;
 mod schema;
 mod secret;
 mod shape;
+#[cfg(test)]
+mod tests;
 mod text;
 mod tree;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gristmill_core::policy::Policy;
+use gristmill_kafka::ConsumerSettings;
 use serde::Deserialize;
 
 use self::file::ConfigFile;
+pub use self::kafka::KafkaConfig;
 pub use self::origin::OriginLine;
 use self::overlay::Overlay;
+pub use self::plugin::{LimitsConfig, PluginConfig};
 use self::problem::Source;
 pub use self::problem::{ConfigError, Place, Problem, Spot};
 pub use self::quantity::{Size, Span};
@@ -57,73 +64,13 @@ pub struct Config {
     pub warnings: Vec<String>,
 }
 
-/// Where records come from.
-#[derive(Clone, Debug)]
-pub struct KafkaConfig {
-    /// Brokers to ask first.
-    pub bootstrap_servers: String,
-    /// The consumer group.
-    pub group_id: String,
-    /// Topics to read; a leading ^ makes one a pattern. At least one.
-    pub topics: Vec<String>,
-    /// Where to start when nothing is committed.
-    pub reset: Reset,
-    /// What to do when a committed offset is not in the log.
-    pub on_out_of_range: OutOfRange,
-    /// How long a rebalance may wait for a running batch (B1).
-    pub drain: Duration,
-    /// Properties of librdkafka; none that the host owns or refuses.
-    pub properties: BTreeMap<String, Secret>,
-}
-
-/// Where to start when the group has committed nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reset {
-    /// At the first record that is there.
-    Earliest,
-    /// Behind the last record that is there.
-    Latest,
-    /// Nowhere: the partition is held.
-    Error,
-}
-
-/// What to do when a committed offset is not in the log (O1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutOfRange {
-    /// Hold the partition.
-    Hold,
-    /// Go on at the first record that is there.
-    Earliest,
-    /// Go on behind the last record that is there.
-    Latest,
-}
-
-/// Who gets the batches, and within which limits.
-#[derive(Clone, Debug)]
-pub struct PluginConfig {
-    /// The component file.
-    pub path: PathBuf,
-    /// SHA-256 that the file must have, when it is pinned.
-    pub digest: Option<[u8; 32]>,
-    /// True: one instance for many batches. False: a fresh one for each.
-    pub reuse: bool,
-    /// What the plugin finds as its environment and through wasi:config.
-    pub settings: BTreeMap<String, Secret>,
-    /// What it may use up.
-    pub limits: LimitsConfig,
-}
-
-/// What a plugin may use up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LimitsConfig {
-    /// Bytes, summed over all memories and tables of an instance.
-    pub memory_bytes: u64,
-    /// Wall clock for each batch.
-    pub time: Duration,
-    /// Processor time for each batch.
-    pub cpu: Duration,
-    /// The largest batch that is handed over, as rule A5 counts; sizes what host calls may copy.
-    pub batch_bytes: u64,
+impl Config {
+    /// What the Kafka edge needs to know; `base` is the instant that the core calls moment zero. Holds secrets in the open:
+    /// neither print nor keep it.
+    #[must_use]
+    pub fn consumer_settings(&self, base: Instant) -> ConsumerSettings {
+        self.kafka.consumer_settings(base)
+    }
 }
 
 /// What happens while brokers or topics are not there at start.
@@ -183,13 +130,23 @@ pub struct Loaded {
 /// # Errors
 /// Every problem that could be found, each with its place and the way out.
 pub fn load(request: Request) -> Result<Loaded, ConfigError> {
-    let path = request.path;
+    let path = &request.path;
     let plain = |message: String| ConfigError::from(Problem { message, place: None });
-    let notation = Notation::of(&path).ok_or_else(|| {
+    let notation = Notation::of(path).ok_or_else(|| {
         plain(format!("{} is no configuration file; it ends in .toml, .json, .yaml or .yml", path.display()))
     })?;
-    let text = std::fs::read_to_string(&path)
+    let text = std::fs::read_to_string(path)
         .map_err(|error| plain(format!("cannot read the configuration {}: {error}", path.display())))?;
+    load_text(text, notation, request)
+}
+
+/// Reads a configuration that this program wrote itself; `name` stands for the file in problems.
+pub(crate) fn load_toml(text: &str, name: &str) -> Result<Loaded, ConfigError> {
+    load_text(text.to_owned(), Notation::Toml, Request::new(Path::new(name), BTreeMap::new()))
+}
+
+fn load_text(text: String, notation: Notation, request: Request) -> Result<Loaded, ConfigError> {
+    let Request { path, environment, flags } = request;
     let mut source = Source::new(&path, text);
     let mut root = text::read(source.text(), notation).map_err(|error| {
         let message = format!("this is not {}: {}", notation.name(), error.message);
@@ -197,11 +154,10 @@ pub fn load(request: Request) -> Result<Loaded, ConfigError> {
     })?;
     source.blot(&root);
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-    let environment = request.environment;
     expand::expand(&mut root, &source, &folder, &|name| environment.get(name).cloned())
         .map_err(|problems| ConfigError { problems })?;
     let variables = environment.iter().filter_map(|(name, value)| overlay::from_environment(name, value));
-    variables.chain(request.flags).for_each(|overlay| overlay.lay(&mut root));
+    variables.chain(flags).for_each(|overlay| overlay.lay(&mut root));
     let problems = later::refuse(&root, &source);
     if !problems.is_empty() {
         return Err(ConfigError { problems });

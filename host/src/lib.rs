@@ -4,7 +4,22 @@
 
 #![forbid(unsafe_code)]
 
+mod act;
 pub mod cli;
+mod clock;
 pub mod config;
+mod demo;
 pub mod exit;
+mod kafka_batch;
+mod live;
+mod narrate;
+mod observe;
+mod pipeline;
+mod plugin_file;
+pub mod records;
+mod run;
+mod signals;
+mod start_watch;
+mod status;
 pub mod telemetry;
+mod watchdog;

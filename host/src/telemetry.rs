@@ -3,14 +3,17 @@
 //! It does not know what happens; whoever logs does. Never a record's bytes.
 
 mod json_lines;
-
-use std::io;
+mod names;
+mod retry_log;
 
 use clap::ValueEnum;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::JsonFields;
 
 use self::json_lines::JsonLines;
+pub use self::names::{field, metric, span};
+pub use self::retry_log::{Mention, RetryLog};
 
 /// How a log line looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -34,26 +37,20 @@ pub enum StartError {
     },
 }
 
-/// Sends logs to stderr from now on. A second call changes nothing.
+/// Sends logs to `writer` from now on. A second call changes nothing.
 ///
 /// # Errors
 /// A filter that cannot be read.
-pub fn start(format: LogFormat, filter: &str, colors: bool) -> Result<(), StartError> {
-    let filter =
-        EnvFilter::try_new(filter).map_err(|source| StartError::Filter { filter: filter.to_owned(), source })?;
-    install(format, filter, colors, io::stderr);
-    Ok(())
-}
-
-fn install<W>(format: LogFormat, filter: EnvFilter, colors: bool, writer: W)
+pub fn start<W>(format: LogFormat, filter: &str, colors: bool, writer: W) -> Result<(), StartError>
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
+    let filter =
+        EnvFilter::try_new(filter).map_err(|source| StartError::Filter { filter: filter.to_owned(), source })?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(colors);
     let _ = match format {
         LogFormat::Text => builder.try_init(),
-        LogFormat::Json => {
-            builder.event_format(JsonLines).fmt_fields(tracing_subscriber::fmt::format::JsonFields::new()).try_init()
-        }
+        LogFormat::Json => builder.fmt_fields(JsonFields::new()).event_format(JsonLines).try_init(),
     };
+    Ok(())
 }

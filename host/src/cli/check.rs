@@ -1,12 +1,18 @@
 //! `gristmill check`: reads a configuration and says everything that is wrong with it.
 //!
-//! Reaches files only: neither brokers nor anything else on a network.
+//! Reaches files only, the plugin's included, which it loads and starts for trial. Brokers are asked with `--online` alone; no
+//! group is joined.
+
+use std::time::{Duration, Instant};
 
 use clap::Args;
+use gristmill_guest::{Engine, EngineSettings, Plugin};
+use gristmill_kafka::{ClientErrorKind, ReachError};
 use serde::Serialize;
 
-use crate::config::{Loaded, OriginLine};
-use crate::exit::Exit;
+use crate::config::{Config, Loaded, OriginLine, PluginConfig};
+use crate::exit::{self, Exit};
+use crate::plugin_file;
 
 use super::config_args::ConfigArgs;
 use super::console::Console;
@@ -17,19 +23,29 @@ use super::{Output, OutputArgs};
 pub(super) struct CheckArgs {
     #[command(flatten)]
     config: ConfigArgs,
-    /// Print every value and where it comes from: file with line, environment, flag or default
+    /// Print every value and where it comes from: file with line, environment, flag or default; loads no plugin
     #[arg(long)]
     origin: bool,
+    /// Ask the brokers too: are they there, do they know the topics
+    #[arg(long, conflicts_with = "origin")]
+    online: bool,
+    /// How long to wait for the brokers
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
+    wait: Duration,
     #[command(flatten)]
     output: OutputArgs,
 }
 
 /// What `check` found, for machines.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Report<'r> {
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pipeline: Option<&'r str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plugin: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    topics: Vec<Topic>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     warnings: &'r [String],
     #[serde(skip_serializing_if = "<[OriginLine]>::is_empty")]
@@ -39,36 +55,97 @@ struct Report<'r> {
     why: Option<&'r str>,
 }
 
+/// A topic that the brokers know.
+#[derive(Serialize)]
+struct Topic {
+    topic: String,
+    partitions: usize,
+}
+
+/// What was looked at.
+struct Found {
+    loaded: Loaded,
+    plugin: Option<Plugin>,
+    topics: Vec<Topic>,
+}
+
 pub(super) fn run(args: CheckArgs, console: &mut Console) -> Exit {
     let output = args.output.output;
-    match args.config.load(console) {
-        Ok(loaded) => {
-            report(&loaded, args.origin, output, console);
+    match look(args, console) {
+        Ok(found) => {
+            report(found, output, console);
             Exit::clean()
         }
         Err(exit) => {
             if output == Output::Json {
-                let (code, why) = (exit.code(), exit.why());
-                console.say_json(&Report { ok: false, pipeline: None, warnings: &[], origins: &[], exit: code, why });
+                console.say_json(&Report { exit: exit.code(), why: exit.why(), ..Report::default() });
             }
             exit
         }
     }
 }
 
-fn report(loaded: &Loaded, origin: bool, output: Output, console: &mut Console) {
-    let origins = if origin { loaded.origins.as_slice() } else { &[] };
-    let config = &loaded.config;
+fn look(args: CheckArgs, console: &mut Console) -> Result<Found, Exit> {
+    let loaded = args.config.load(console)?;
+    if args.origin {
+        // Origins are asked for when something is wrong: they need no plugin.
+        return Ok(Found { loaded, plugin: None, topics: Vec::new() });
+    }
+    let plugin = Some(load_plugin(&loaded.config.plugin)?);
+    let topics = if args.online { reach(&loaded.config, args.wait)? } else { Vec::new() };
+    Ok(Found { loaded, plugin, topics })
+}
+
+/// Asks the brokers for every topic that is named and no pattern.
+fn reach(config: &Config, wait: Duration) -> Result<Vec<Topic>, Exit> {
+    let reach = gristmill_kafka::reach(&config.consumer_settings(Instant::now()), wait).map_err(|error| {
+        let code = match &error {
+            ReachError::Start(_) => exit::MISFIT,
+            ReachError::Unreachable { .. } => exit::UNREACHABLE,
+            ReachError::NotAuthenticated { .. } => exit::NOT_AUTHORISED,
+        };
+        Exit::because(code, error.to_string())
+    })?;
+    reach.topics.into_iter().map(|(topic, found)| match found {
+        Ok(partitions) => Ok(Topic { topic, partitions }),
+        Err(ClientErrorKind::Authorization | ClientErrorKind::Authentication) => {
+            let why = format!("the brokers do not let this user read the topic {topic}; give it the right to, and to use the group");
+            Err(Exit::because(exit::NOT_AUTHORISED, why))
+        }
+        Err(ClientErrorKind::UnknownTopic | ClientErrorKind::Unreachable | ClientErrorKind::Protocol | ClientErrorKind::Other) => {
+            let why = format!("the brokers know no topic {topic}; create it, or correct kafka.topics");
+            Err(Exit::because(exit::MISFIT, why))
+        }
+    }).collect()
+}
+
+fn load_plugin(config: &PluginConfig) -> Result<Plugin, Exit> {
+    let engine =
+        Engine::new(&EngineSettings::default()).map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
+    plugin_file::load(&config.path, config.digest.as_deref(), &engine, &config.guest_settings())
+        .map_err(|error| Exit::from(&error))
+}
+
+/// Says what was found. Without a plugin: where every value comes from.
+fn report(found: Found, output: Output, console: &mut Console) {
+    let Found { loaded: Loaded { config, origins }, plugin, topics } = found;
+    let digest = plugin.as_ref().map(|plugin| plugin.digest().to_string());
+    let origins = if plugin.is_none() { origins.as_slice() } else { &[] };
     if output == Output::Json {
         let pipeline = Some(config.pipeline.as_str());
-        console.say_json(&Report { ok: true, pipeline, warnings: &config.warnings, origins, exit: 0, why: None });
+        let warnings = config.warnings.as_slice();
+        let report = Report { ok: true, pipeline, plugin: digest, topics, warnings, origins, ..Report::default() };
+        console.say_json(&report);
         return;
     }
     let width = origins.iter().map(|line| line.path.len()).max().unwrap_or_default();
     for line in origins {
         console.say(format_args!("{:width$} = {}  # {}", line.path, line.value, line.origin));
     }
-    if !origin {
-        console.say(format_args!("{}: the configuration is good", config.pipeline));
+    if let Some(digest) = digest {
+        console.say(format_args!("{}: configuration and plugin fit ({digest})", config.pipeline));
+    }
+    for Topic { topic, partitions } in topics {
+        console.say(format_args!("topic {topic}: {partitions} partitions"));
     }
 }

@@ -42,6 +42,17 @@ impl ConfigArgs {
 }
 
 impl OverlayArgs {
+    /// Refuses values that have no configuration to be laid over.
+    pub(crate) fn refuse_without_config(&self) -> Result<(), Exit> {
+        match self.set.first().or(self.property.first()) {
+            None => Ok(()),
+            Some(written) => Err(Exit::because(
+                exit::USAGE,
+                format!("{written} is laid over a configuration; name one with --config"),
+            )),
+        }
+    }
+
     /// Reads the configuration at `path`; problems are shown on the console.
     pub(crate) fn load(self, path: PathBuf, console: &mut Console) -> Result<Loaded, Exit> {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {

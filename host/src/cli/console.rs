@@ -60,7 +60,7 @@ impl Console {
     /// The last line on stderr: why the process ends, and what to do.
     pub(crate) fn last_line(&mut self, exit: &Exit) {
         if let Some(why) = exit.why() {
-            self.complain(format_args!("gristmill: {why}"));
+            self.complain(format_args!("gristmill: {}", escape(why)));
         }
     }
 
@@ -78,6 +78,11 @@ impl Console {
             carets(&line[span.clone()])
         ));
     }
+}
+
+/// Shows control characters instead of obeying them: a plugin's words may stand in the text.
+pub(crate) fn escape(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
 }
 
 /// Blanks as wide as `text`; a tab stays a tab.

@@ -42,7 +42,6 @@ pub(crate) fn find(file: &ConfigFile, findings: &mut Findings<'_>) {
     backoff(file, findings);
     property::refuse(file, findings);
     times(file, findings);
-    fetching(file, findings);
 }
 
 fn batches(file: &ConfigFile, findings: &mut Findings<'_>) {
@@ -128,9 +127,6 @@ fn times(file: &ConfigFile, findings: &mut Findings<'_>) {
     }
     let classic = file.kafka.properties.get("group.protocol").is_none_or(|property| property.0 != "consumer");
     let session = property::millis(file, "session.timeout.ms", 45_000);
-    if classic {
-        classic_times(file, session, poll, findings);
-    }
     let (limit, name) = if classic { (session, "session.timeout.ms") } else { (poll, "max.poll.interval.ms") };
     let drain = file.kafka.drain;
     if drain.0.saturating_add(COMMIT_ROOM) > limit {
@@ -158,43 +154,3 @@ fn times(file: &ConfigFile, findings: &mut Findings<'_>) {
 
 /// What a rebalance needs beside the drain, for the commit (B4).
 const COMMIT_ROOM: Duration = Duration::from_secs(1);
-
-fn classic_times(file: &ConfigFile, session: Duration, poll: Duration, findings: &mut Findings<'_>) {
-    if session > poll {
-        let message = format!(
-            "session.timeout.ms ({}) is more than max.poll.interval.ms ({}); lower the first or raise the second",
-            Span(session),
-            Span(poll)
-        );
-        let paths: [&[&str]; 2] =
-            [&["kafka", "properties", "session.timeout.ms"], &["kafka", "properties", "max.poll.interval.ms"]];
-        findings.refuse(&paths, message);
-    }
-    let heartbeat = property::millis(file, "heartbeat.interval.ms", 3_000);
-    if heartbeat >= session {
-        let message = format!(
-            "heartbeat.interval.ms ({}) is not less than session.timeout.ms ({}), so every session would end; a third of it \
-             is usual",
-            Span(heartbeat),
-            Span(session)
-        );
-        let paths: [&[&str]; 2] =
-            [&["kafka", "properties", "heartbeat.interval.ms"], &["kafka", "properties", "session.timeout.ms"]];
-        findings.refuse(&paths, message);
-    }
-}
-
-/// What the client may receive against what it asks for.
-fn fetching(file: &ConfigFile, findings: &mut Findings<'_>) {
-    let fetch = property::number(file, "fetch.max.bytes", 52_428_800);
-    let receive = property::number(file, "receive.message.max.bytes", 100_000_000);
-    if receive < fetch.saturating_add(512) {
-        let message = format!(
-            "receive.message.max.bytes ({receive}) is less than fetch.max.bytes ({fetch}) and 512 bytes, so a full fetch could \
-             not be received; raise the first or lower the second"
-        );
-        let paths: [&[&str]; 2] =
-            [&["kafka", "properties", "receive.message.max.bytes"], &["kafka", "properties", "fetch.max.bytes"]];
-        findings.refuse(&paths, message);
-    }
-}

@@ -95,3 +95,46 @@ fn variable(written: &str, lookup: Lookup<'_>) -> Result<String, String> {
         (None, None) => Err(format!("the variable {name} is not set; set it or write ${{{name}:-default}}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replaced(text: &str) -> Result<String, String> {
+        let lookup = |name: &str| match name {
+            "HOST" => Some("broker".to_owned()),
+            "EMPTY" => Some(String::new()),
+            _ => None,
+        };
+        replace(text, Path::new(""), &lookup).map(|(text, _)| text)
+    }
+
+    #[test]
+    fn variables_are_replaced_within_a_text() {
+        assert_eq!(replaced("${HOST}:9092,${OTHER:-b}:${PORT:-9092}").unwrap(), "broker:9092,b:9092");
+        assert_eq!(replaced("[${EMPTY}]").unwrap(), "[]");
+        assert_eq!(replaced("${EMPTY:-filled}").unwrap(), "filled");
+        assert_eq!(replaced("a $b {c} $${d}").unwrap(), "a $b {c} ${d}");
+    }
+
+    #[test]
+    fn an_undefined_variable_is_an_error_with_the_way_out() {
+        let error = replaced("${NOWHERE}").unwrap_err();
+        assert_eq!(error, "the variable NOWHERE is not set; set it or write ${NOWHERE:-default}");
+        assert_eq!(replaced("${NOWHERE:?ask ops}").unwrap_err(), "the variable NOWHERE is not set: ask ops");
+        assert!(replaced("${HOST").unwrap_err().contains("is not closed"));
+        assert!(replaced("${a b}").unwrap_err().contains("is no variable"));
+    }
+
+    #[test]
+    fn what_a_variable_says_is_not_replaced_again() {
+        let lookup = |_: &str| Some("${AGAIN}".to_owned());
+        assert_eq!(replace("${X}", Path::new(""), &lookup).unwrap().0, "${AGAIN}");
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named() {
+        let error = replaced("${file:no/such/file}").unwrap_err();
+        assert!(error.starts_with("cannot read no/such/file: "), "{error}");
+    }
+}

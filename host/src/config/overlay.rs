@@ -97,3 +97,30 @@ fn keys(path: &str) -> Option<Vec<String>> {
     }
     keys.iter().all(|key| !key.is_empty()).then_some(keys)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_with_dots_stand_in_quotes() {
+        let path = |written: &str| from_set(written).map(|overlay| overlay.path);
+        assert_eq!(path("batch.max_records=1").unwrap(), ["batch", "max_records"]);
+        assert_eq!(path("plugin.settings.\"a.b\"=1").unwrap(), ["plugin", "settings", "a.b"]);
+        assert_eq!(path("kafka.properties.sasl.password=x").unwrap(), ["kafka", "properties", "sasl.password"]);
+        assert_eq!(path("kafka.properties.\"sasl.password\"=x").unwrap(), ["kafka", "properties", "sasl.password"]);
+        assert!(path("batch..max=1").unwrap_err().contains("is no path of keys"));
+        assert!(path("=1").unwrap_err().contains("--set takes name=value"));
+        assert!(from_property("client.rack").unwrap_err().contains("-X takes name=value"));
+    }
+
+    #[test]
+    fn only_our_variables_are_read() {
+        assert!(from_environment("GRISTMILL_LOG", "debug").is_none());
+        assert!(from_environment("PATH", "/bin").is_none());
+        let overlay = from_environment("GRISTMILL__BATCH__MAX_RECORDS", "1").unwrap();
+        assert_eq!(overlay.path, ["batch", "max_records"]);
+        let overlay = from_environment("GRISTMILL__KAFKA__PROPERTIES__SASL_PASSWORD", "1").unwrap();
+        assert_eq!(overlay.path, ["kafka", "properties", "sasl.password"]);
+    }
+}

@@ -6,15 +6,17 @@ use std::path::Path;
 use std::time::Duration;
 
 use gristmill_core::policy::{self, Attempts, Backoff, BatchLimits, CommitPolicy, Policy};
+use gristmill_kafka::{RangePolicy, ResetPolicy};
 
 use super::contradictions::{self, Findings};
 use super::file::{self, ConfigFile};
 use super::problem::{ConfigError, Source};
+use super::property;
 use super::quantity::{Size, Span};
 use super::scalar;
 use super::secret::Secret;
 use super::tree::Node;
-use super::{Config, KafkaConfig, LimitsConfig, OutOfRange, PluginConfig, Reset, StartConfig};
+use super::{Config, KafkaConfig, LimitsConfig, PluginConfig, StartConfig};
 
 /// Waits between tries of a commit: short, since the plugin is not called again meanwhile (C2).
 const COMMIT_BACKOFF: Backoff =
@@ -31,6 +33,10 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, root: &Node, source: &Sourc
     let digest = digest(&file, &mut findings);
     let bytes_max = NonZeroU64::new(file.batch.max_bytes.0);
     let limits = limits(&file);
+    let kafka = kafka(&file.kafka, buffer_bytes_max(&file));
+    if findings.problems.is_empty() {
+        property::refuse_contradictions(&kafka, &mut findings);
+    }
     let (Some(bytes_max), true) = (bytes_max, findings.problems.is_empty()) else {
         return Err(ConfigError { problems: findings.problems });
     };
@@ -48,7 +54,7 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, root: &Node, source: &Sourc
         wait: file.start.wait.0,
         missing_topics_end: file.start.missing_topics == file::MissingTopics::Exit,
     };
-    Ok(Config { pipeline, policy, kafka: kafka(file.kafka), plugin, start, warnings })
+    Ok(Config { pipeline, policy, kafka, plugin, start, warnings })
 }
 
 /// Names that must not be empty.
@@ -68,44 +74,50 @@ fn names(file: &ConfigFile, findings: &mut Findings<'_>) {
     }
 }
 
-fn digest(file: &ConfigFile, findings: &mut Findings<'_>) -> Option<[u8; 32]> {
+/// The pinned digest as `inspect` prints digests.
+fn digest(file: &ConfigFile, findings: &mut Findings<'_>) -> Option<String> {
     let written = file.plugin.digest.as_deref()?;
-    let digest = written.strip_prefix("sha256:").and_then(from_hex);
-    if digest.is_none() {
-        let message = format!(
-            "plugin.digest = \"{written}\": wanted \"sha256:\" and 64 hexadecimal digits, as gristmill inspect prints them"
-        );
-        findings.refuse(&[&["plugin", "digest"]], message);
+    let digits = written.strip_prefix("sha256:").unwrap_or_default();
+    if digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return Some(written.to_ascii_lowercase());
     }
-    digest
+    let message = format!(
+        "plugin.digest = \"{written}\": wanted \"sha256:\" and 64 hexadecimal digits, as gristmill inspect prints them"
+    );
+    findings.refuse(&[&["plugin", "digest"]], message);
+    None
 }
 
-fn from_hex(text: &str) -> Option<[u8; 32]> {
-    let mut bytes = [0; 32];
-    let plain = text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    for (at, byte) in bytes.iter_mut().enumerate().filter(|_| plain) {
-        *byte = u8::from_str_radix(text.get(2 * at..2 * at + 2)?, 16).ok()?;
-    }
-    plain.then_some(bytes)
+/// What the budget of fetched bytes leaves over for chunks that are not full and for rows of headers.
+const BUFFER_SLACK_BYTES: u64 = 16 << 20;
+
+/// Bytes of fetched records that may be in the process. Must hold one batch with the guest and one that fills, each with
+/// room for buffers that are not full, or a batch could wait for ever for its last record (I-33).
+fn buffer_bytes_max(file: &ConfigFile) -> u64 {
+    let batches = file.batch.max_bytes.0.saturating_mul(4);
+    let records = record_bytes_max(file).saturating_mul(2);
+    batches.saturating_add(records).saturating_add(BUFFER_SLACK_BYTES)
 }
 
-fn kafka(section: file::KafkaSection) -> KafkaConfig {
+fn kafka(section: &file::KafkaSection, buffer_bytes_max: u64) -> KafkaConfig {
+    let properties = section.properties.iter().map(|(name, value)| (name.clone(), Secret::new(value.0.clone())));
     KafkaConfig {
-        bootstrap_servers: section.bootstrap_servers,
-        group_id: section.group_id,
-        topics: section.topics,
+        bootstrap_servers: section.bootstrap_servers.clone(),
+        group_id: section.group_id.clone(),
+        topics: section.topics.clone(),
         reset: match section.auto_offset_reset {
-            file::Reset::Earliest => Reset::Earliest,
-            file::Reset::Latest => Reset::Latest,
-            file::Reset::Error => Reset::Error,
+            file::Reset::Earliest => ResetPolicy::Earliest,
+            file::Reset::Latest => ResetPolicy::Latest,
+            file::Reset::Error => ResetPolicy::Error,
         },
         on_out_of_range: match section.on_out_of_range {
-            file::OutOfRange::Hold => OutOfRange::Hold,
-            file::OutOfRange::Earliest => OutOfRange::Earliest,
-            file::OutOfRange::Latest => OutOfRange::Latest,
+            file::OutOfRange::Hold => RangePolicy::Hold,
+            file::OutOfRange::Earliest => RangePolicy::Earliest,
+            file::OutOfRange::Latest => RangePolicy::Latest,
         },
         drain: section.drain.0,
-        properties: section.properties.into_iter().map(|(name, value)| (name, Secret::new(value.0))).collect(),
+        buffer_bytes_max,
+        properties: properties.collect(),
     }
 }
 
@@ -115,7 +127,6 @@ fn limits(file: &ConfigFile) -> LimitsConfig {
         memory_bytes: limits.memory.0,
         time: limits.time.0,
         cpu: limits.cpu.unwrap_or(Span::millis(2_000).min(limits.time)).0,
-        batch_bytes: file.batch.max_bytes.0.max(record_bytes_max(file)),
     }
 }
 

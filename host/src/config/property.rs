@@ -1,73 +1,57 @@
-//! Properties of librdkafka as the configuration gives them: which the host owns or refuses, and their numbers.
+//! Properties of librdkafka as the configuration gives them. Which of them are accepted, and which go together, is the Kafka
+//! edge's knowledge; here its refusals get their place in the file.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use gristmill_kafka::properties::{self, Standing};
+use gristmill_kafka::{ClientProperties, SettingsError};
 
 use super::contradictions::Findings;
 use super::file::ConfigFile;
+use super::kafka::KafkaConfig;
+use super::shape::nearest;
 
-/// Properties that have a key of their own.
-const NAMED: [(&str, &str); 8] = [
-    ("bootstrap.servers", "kafka.bootstrap_servers"),
-    ("metadata.broker.list", "kafka.bootstrap_servers"),
-    ("group.id", "kafka.group_id"),
-    ("auto.offset.reset", "kafka.auto_offset_reset"),
-    ("enable.auto.commit", ""),
-    ("auto.commit.interval.ms", ""),
-    ("enable.auto.offset.store", ""),
-    ("enable.partition.eof", ""),
-];
-
-/// Properties that would let a configuration run programs or load code.
-const DANGEROUS: [&str; 4] =
-    ["plugin.library.paths", "sasl.kerberos.kinit.cmd", "ssl.engine.location", "ssl.providers"];
-
-/// With `group.protocol=consumer` the broker decides these.
-const CLASSIC_ONLY: [&str; 3] = ["session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy"];
-
-/// Refuses properties that the host owns, that are dangerous, or that do not fit the group protocol.
+/// Refuses properties that the host owns, that nobody may set, and that no consumer has.
 pub(crate) fn refuse(file: &ConfigFile, findings: &mut Findings<'_>) {
-    let consumer = file.kafka.properties.get("group.protocol").is_some_and(|property| property.0 == "consumer");
     for name in file.kafka.properties.keys() {
-        let reason = match NAMED.iter().find(|(owned, _)| owned == name) {
-            Some((_, "")) => Some("the host decides when to commit; remove it".to_owned()),
-            Some((_, key)) => Some(format!("it has a key of its own; write {key}")),
-            None if DANGEROUS.contains(&name.as_str()) => {
-                Some("it would run foreign code in the host; remove it".to_owned())
+        let message = match properties::standing(name) {
+            Standing::Accepted => continue,
+            Standing::Owned(reason) => format!("the property {name} is the host's own: {reason}; remove it"),
+            Standing::Refused(reason) => format!("the property {name} is never accepted: {reason}; remove it"),
+            Standing::Unknown { for_producers: true } => {
+                format!("the property {name} is for producers, and the host reads; remove it")
             }
-            None if name.starts_with("test.mock.") => {
-                Some("it replaces the brokers by a mock; see gristmill demo".to_owned())
+            Standing::Unknown { for_producers: false } => {
+                let near = nearest(name, properties::ACCEPTED.iter().copied());
+                let advice = near.map_or("remove it".to_owned(), |near| format!("did you mean \"{near}\"?"));
+                format!("the property {name} is not known; {advice}")
             }
-            None if consumer && CLASSIC_ONLY.contains(&name.as_str()) => {
-                Some("with group.protocol = \"consumer\" the broker decides it; remove one of the two".to_owned())
-            }
-            None => None,
         };
-        if let Some(reason) = reason {
-            let path: &[&str] = &["kafka", "properties", name];
-            findings.refuse(&[path], format!("the property {name} is not accepted: {reason}"));
-        }
-    }
-    for name in [
-        "max.poll.interval.ms",
-        "session.timeout.ms",
-        "heartbeat.interval.ms",
-        "fetch.max.bytes",
-        "receive.message.max.bytes",
-    ] {
-        let Some(property) = file.kafka.properties.get(name) else { continue };
-        if property.0.trim().parse::<u64>().is_err() {
-            let path: &[&str] = &["kafka", "properties", name];
-            findings.refuse(&[path], format!("the property {name} = \"{}\": wanted a whole number", property.0));
-        }
+        findings.refuse(&[&["kafka", "properties", name]], message);
     }
 }
 
-/// The number that a property has, or the client's default.
-pub(crate) fn number(file: &ConfigFile, name: &str, default: u64) -> u64 {
-    file.kafka.properties.get(name).and_then(|property| property.0.trim().parse().ok()).unwrap_or(default)
+/// Refuses what cannot work together, as the Kafka edge sees it.
+pub(crate) fn refuse_contradictions(kafka: &KafkaConfig, findings: &mut Findings<'_>) {
+    let Err(error) = ClientProperties::of(&kafka.consumer_settings(Instant::now())) else { return };
+    let named = match &error {
+        SettingsError::Contradiction { first, second, .. } => vec![first.as_str(), second.as_str()],
+        SettingsError::NotANumber { name, .. } => vec![*name],
+        SettingsError::Owned { name, .. }
+        | SettingsError::Refused { name, .. }
+        | SettingsError::Unknown { name, .. }
+        | SettingsError::ZeroByte { name } => vec![name.as_str()],
+        SettingsError::Empty { .. } => Vec::new(),
+    };
+    // What is named comes as `name=value`, or as `value in name`.
+    let words = named.iter().flat_map(|text| text.split([' ', '='])).filter(|word| word.contains('.'));
+    let paths: Vec<[&str; 3]> = words.map(|name| ["kafka", "properties", name]).collect();
+    let paths: Vec<&[&str]> = paths.iter().map(<[&str; 3]>::as_slice).collect();
+    findings.refuse(&paths, error.to_string());
 }
 
 /// The time that a property in milliseconds has, or the client's default.
 pub(crate) fn millis(file: &ConfigFile, name: &str, default: u64) -> Duration {
-    Duration::from_millis(number(file, name, default))
+    let written = file.kafka.properties.get(name).and_then(|property| property.0.trim().parse().ok());
+    Duration::from_millis(written.unwrap_or(default))
 }

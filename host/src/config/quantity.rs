@@ -128,3 +128,16 @@ impl JsonSchema for Span {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_prints_as_people_write_it() {
+        assert_eq!(Size::mib(8).to_string(), "8 MiB");
+        assert_eq!(Size(1 << 30).to_string(), "1 GiB");
+        assert_eq!(Size(1_000).to_string(), "1000 B");
+        assert_eq!(Size(0).to_string(), "0 B");
+    }
+}

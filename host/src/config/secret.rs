@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use gristmill_kafka::properties;
 use serde::{Serialize, Serializer};
 
 /// Stands for a secret wherever one would be printed.
@@ -48,13 +49,11 @@ pub(crate) fn is_secret_path(path: &str) -> bool {
     if path.starts_with("plugin.settings.") {
         return true;
     }
-    path.strip_prefix("kafka.properties.").is_some_and(sounds_secret)
+    path.strip_prefix("kafka.properties.").is_some_and(properties::is_secret)
 }
 
 /// True when the words of `text` say that a secret is meant.
 pub(crate) fn sounds_secret(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    ["password", "passwd", "secret", "token", "credential", "key.pem", "oauthbearer.config", "passphrase"]
-        .iter()
-        .any(|word| text.contains(word))
+    properties::is_secret(&text) || ["passwd", "token", "credential"].iter().any(|word| text.contains(word))
 }

@@ -1,0 +1,209 @@
+//! `gristmill call`: hands records from a file to a plugin, without Kafka, inside the same limits.
+//!
+//! As in a pipeline, a batch that is not ok keeps everything behind it from being handed over. Nothing is committed.
+
+use std::io::{self, BufReader, IsTerminal};
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc;
+
+use clap::Args;
+use gristmill_core::io::DeliveryId;
+use gristmill_core::outcome::{Answer, Outcome};
+use gristmill_guest::{Answered, Engine, EngineSettings, Job, Plugin, PluginSettings, Worker, WorkerSettings};
+use serde::Serialize;
+
+use crate::exit::{self, Exit};
+use crate::plugin_file;
+use crate::records::{self, FileBatch, FileRecord, RecordsError};
+
+use super::config_args::OverlayArgs;
+use super::console::{Console, escape};
+use super::{Output, OutputArgs};
+
+/// What to hand to which plugin.
+#[derive(Debug, Args)]
+pub(super) struct CallArgs {
+    /// The component file
+    plugin: PathBuf,
+    /// JSON Lines with topic, key, value, headers, partition, offset, timestamp; key_b64 and value_b64 for bytes that are
+    /// no text. Left out or "-": standard input
+    records: Option<PathBuf>,
+    /// Take settings, limits and batch size from this configuration
+    #[arg(short, long, value_name = "CONFIG")]
+    config: Option<PathBuf>,
+    /// Records in a batch. Default: batch.max_records of the configuration, or all
+    #[arg(long, value_name = "COUNT")]
+    batch: Option<NonZeroU32>,
+    /// The attempt that the plugin is told it is
+    #[arg(long, value_name = "NUMBER", default_value = "1")]
+    attempt: NonZeroU32,
+    #[command(flatten)]
+    overlays: OverlayArgs,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+/// One batch's end, for machines.
+#[derive(Serialize)]
+struct Line<'l> {
+    batch: u64,
+    records: usize,
+    outcome: &'l str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<&'l str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after_ms: Option<u128>,
+    duration_ms: f64,
+    guest_memory_bytes: u64,
+}
+
+pub(super) fn run(args: CallArgs, console: &mut Console) -> Exit {
+    match call(args, console) {
+        Ok(exit) | Err(exit) => exit,
+    }
+}
+
+fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
+    let setup = Setup::new(args.config, args.overlays, console)?;
+    let misfit = |error: RecordsError| Exit::because(exit::MISFIT, error.to_string());
+    let engine =
+        Engine::new(&EngineSettings::default()).map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
+    let plugin = plugin_file::load(&args.plugin, None, &engine, &setup.settings).map_err(|error| Exit::from(&error))?;
+    let records = read(args.records, console).map_err(misfit)?;
+    if records.is_empty() {
+        console.complain("there are no records, so nothing was handed over");
+        return Ok(Exit::clean());
+    }
+    let size = args.batch.map(NonZeroU32::get).or(setup.records_max).map_or(records.len(), |size| size as usize);
+    let mut caller = Caller::new(plugin, setup.pipeline, args.attempt.get())?;
+    let left = records.chunks(size).count();
+    for (number, batch) in (1..).zip(records.chunks(size)) {
+        let answered = caller.hand_over(number, batch.to_vec())?;
+        say(number, batch.len(), &answered, args.output.output, console);
+        if let Some(exit) = exit_of(&answered.answer, number, left) {
+            return Ok(exit);
+        }
+    }
+    Ok(Exit::clean())
+}
+
+/// What comes from the configuration, or stands in for it.
+struct Setup {
+    pipeline: Arc<str>,
+    settings: PluginSettings,
+    records_max: Option<u32>,
+}
+
+impl Setup {
+    fn new(config: Option<PathBuf>, overlays: OverlayArgs, console: &mut Console) -> Result<Self, Exit> {
+        let Some(path) = config else {
+            overlays.refuse_without_config()?;
+            return Ok(Self { pipeline: "call".into(), settings: PluginSettings::default(), records_max: None });
+        };
+        let config = overlays.load(path, console)?.config;
+        Ok(Self {
+            pipeline: config.pipeline.as_str().into(),
+            settings: config.plugin.guest_settings(),
+            records_max: Some(config.policy.batch.records_max.get()),
+        })
+    }
+}
+
+fn read(path: Option<PathBuf>, console: &mut Console) -> Result<Vec<FileRecord>, RecordsError> {
+    let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
+        if io::stdin().is_terminal() {
+            console.complain("reading records from the terminal, one JSON object a line, until end of file");
+        }
+        return records::read("stdin", io::stdin().lock());
+    };
+    let name = path.display().to_string();
+    match std::fs::File::open(&path) {
+        Ok(file) => records::read(&name, BufReader::new(file)),
+        Err(source) => Err(RecordsError::Read { name, source }),
+    }
+}
+
+/// A worker, and a seat to wait for its answers.
+struct Caller {
+    worker: Worker,
+    answers: mpsc::Receiver<Answered>,
+    plugin: Plugin,
+    pipeline: Arc<str>,
+    attempt: u32,
+}
+
+impl Caller {
+    fn new(plugin: Plugin, pipeline: Arc<str>, attempt: u32) -> Result<Self, Exit> {
+        // One answer at a time is on its way, since the next batch waits for it.
+        let (sender, answers) = mpsc::sync_channel(1);
+        let sink = move |answered| drop(sender.try_send(answered));
+        let worker = Worker::spawn(WorkerSettings { name: "guest".to_owned() }, sink)
+            .map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
+        Ok(Self { worker, answers, plugin, pipeline, attempt })
+    }
+
+    fn hand_over(&mut self, number: u64, records: Vec<FileRecord>) -> Result<Answered, Exit> {
+        let job = Job {
+            delivery: DeliveryId(number),
+            attempt: self.attempt,
+            part: false,
+            pipeline: Arc::clone(&self.pipeline),
+            plugin: self.plugin.clone(),
+            batch: Box::new(FileBatch(records)),
+        };
+        let bug = |text: &str| Exit::because(exit::HOST_BUG, format!("{text}; please report it"));
+        self.worker.deliver(job).map_err(|error| bug(&error.to_string()))?;
+        // The worker answers every job once, within the plugin's limits.
+        self.answers.recv().map_err(|_| bug("the guest worker ended without an answer"))
+    }
+}
+
+fn say(number: u64, records: usize, answered: &Answered, output: Output, console: &mut Console) {
+    let (outcome, reason, after) = match &answered.answer {
+        Answer::Outcome(Outcome::Ok) => ("ok", None, None),
+        Answer::Outcome(Outcome::Retryable { reason, after }) => ("retryable", Some(reason.as_str()), *after),
+        Answer::Outcome(Outcome::Fatal { reason }) => ("fatal", Some(reason.as_str()), None),
+        Answer::Fault(fault) => (fault.class.as_str(), Some(fault.detail.as_str()), None),
+        Answer::Cancelled => ("cancelled", None, None),
+    };
+    let duration_ms = answered.facts.duration.as_secs_f64() * 1_000.0;
+    let guest_memory_bytes = answered.facts.guest_memory_bytes;
+    if output == Output::Json {
+        let after_ms = after.map(|after| after.as_millis());
+        console.say_json(&Line { batch: number, records, outcome, reason, after_ms, duration_ms, guest_memory_bytes });
+        return;
+    }
+    let mut text = format!("batch {number}: {outcome} ({records} records, {duration_ms:.1} ms)");
+    if let Some(after) = after {
+        text.push_str(&format!(", after {}", humantime::format_duration(after)));
+    }
+    if let Some(reason) = reason {
+        text.push_str(&format!(": {}", escape(reason)));
+    }
+    console.say(text);
+}
+
+/// How a batch that is not ok ends the command.
+fn exit_of(answer: &Answer, number: u64, of: usize) -> Option<Exit> {
+    let behind = "nothing behind it was handed over";
+    let batch = format!("batch {number} of {of}");
+    Some(match answer {
+        Answer::Outcome(Outcome::Ok) => return None,
+        Answer::Outcome(Outcome::Retryable { reason, .. }) => Exit::because(
+            exit::EXHAUSTED,
+            format!("the plugin said retryable to {batch}: {reason}; {behind}; call it again"),
+        ),
+        Answer::Outcome(Outcome::Fatal { reason }) => {
+            Exit::because(exit::FATAL, format!("the plugin said fatal to {batch}: {reason}; {behind}"))
+        }
+        Answer::Fault(fault) => {
+            let (class, detail) = (fault.class.as_str(), &fault.detail);
+            Exit::because(exit::FAULT, format!("the plugin broke on {batch} ({class}): {detail}; {behind}"))
+        }
+        Answer::Cancelled => {
+            Exit::because(exit::HOST_BUG, format!("{batch} was cancelled by nobody; please report it"))
+        }
+    })
+}

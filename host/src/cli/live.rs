@@ -1,0 +1,157 @@
+//! The live line of `run` on a terminal: state, rate, lag, how full the next batch is.
+//!
+//! Pure: from a snapshot and a width to a text. Who feeds it and when is not its business.
+
+use std::time::Duration;
+
+use super::console::escape;
+
+/// What the line shows.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Snapshot {
+    /// The state's word.
+    pub(crate) state: &'static str,
+    /// What the state is about: the attempt and the reason of a wait, the reason of a hold.
+    pub(crate) detail: Option<String>,
+    /// Until something happens by itself: the next attempt.
+    pub(crate) next_in: Option<Duration>,
+    /// Partitions that this member has.
+    pub(crate) partitions: usize,
+    /// Records committed per second, lately.
+    pub(crate) records_per_second: f64,
+    /// Records between committed and end, where known.
+    pub(crate) lag: Option<u64>,
+    /// Records waiting for the next hand-over.
+    pub(crate) filling: u64,
+    /// Records that close a batch.
+    pub(crate) records_max: u32,
+    /// Records committed since the start.
+    pub(crate) committed: u64,
+}
+
+/// Cells of the bar.
+const BAR: u64 = 10;
+
+/// Renders the line in at most `width` characters: what matters least is left out first, then the end is cut.
+pub(crate) fn render(snapshot: &Snapshot, width: usize) -> String {
+    let mut parts = vec![state(snapshot)];
+    parts.push(format!("{} rec/s", short(snapshot.records_per_second)));
+    parts.push(snapshot.lag.map_or_else(|| "lag ?".to_owned(), |lag| format!("lag {}", grouped(lag))));
+    parts.push(batch(snapshot));
+    parts.push(format!("committed {}", grouped(snapshot.committed)));
+    parts.push(match snapshot.partitions {
+        1 => "1 partition".to_owned(),
+        count => format!("{count} partitions"),
+    });
+    while parts.len() > 1 && length(&parts) > width {
+        parts.pop();
+    }
+    let line = parts.join(SEPARATOR);
+    if line.chars().count() <= width {
+        line
+    } else {
+        line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    }
+}
+
+const SEPARATOR: &str = " · ";
+
+fn length(parts: &[String]) -> usize {
+    let text: usize = parts.iter().map(|part| part.chars().count()).sum();
+    text + SEPARATOR.chars().count() * (parts.len() - 1)
+}
+
+fn state(snapshot: &Snapshot) -> String {
+    let mut text = snapshot.state.to_owned();
+    if let Some(next_in) = snapshot.next_in {
+        text.push_str(&format!(", next in {:.1} s", next_in.as_secs_f64()));
+    }
+    if let Some(detail) = &snapshot.detail {
+        text.push_str(&format!(": {}", escape(detail)));
+    }
+    text
+}
+
+fn batch(snapshot: &Snapshot) -> String {
+    let max = u64::from(snapshot.records_max).max(1);
+    let full = (snapshot.filling.min(max) * BAR / max) as usize;
+    let bar: String = (0..BAR as usize).map(|cell| if cell < full { '█' } else { '░' }).collect();
+    format!("batch {bar} {}/{}", grouped(snapshot.filling), grouped(max))
+}
+
+/// A rate in at most five characters.
+fn short(rate: f64) -> String {
+    match rate {
+        rate if rate >= 1_000_000.0 => format!("{:.1}M", rate / 1_000_000.0),
+        rate if rate >= 1_000.0 => format!("{:.1}k", rate / 1_000.0),
+        rate => format!("{rate:.0}"),
+    }
+}
+
+/// A number with its thousands apart.
+pub(crate) fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn snapshot() -> Snapshot {
+        Snapshot {
+            state: "running",
+            detail: None,
+            next_in: None,
+            partitions: 6,
+            records_per_second: 12_345.0,
+            lag: Some(4_210),
+            filling: 250,
+            records_max: 500,
+            committed: 1_204_332,
+        }
+    }
+
+    #[test]
+    fn a_wide_terminal_shows_everything() {
+        let line = render(&snapshot(), 200);
+        let wanted =
+            "running · 12.3k rec/s · lag 4,210 · batch █████░░░░░ 250/500 · committed 1,204,332 · 6 partitions";
+        assert_eq!(line, wanted);
+    }
+
+    #[test]
+    fn a_narrow_terminal_drops_what_matters_least() {
+        assert_eq!(render(&snapshot(), 40), "running · 12.3k rec/s · lag 4,210");
+        assert_eq!(render(&snapshot(), 5), "runn…");
+        for width in 0..120 {
+            assert!(render(&snapshot(), width).chars().count() <= width.max(1), "at width {width}");
+        }
+    }
+
+    #[test]
+    fn a_wait_says_when_and_why() {
+        let detail = Some("attempt 4: the database is down".to_owned());
+        let waiting = Snapshot { state: "waiting", detail, next_in: Some(Duration::from_millis(3_200)), ..snapshot() };
+        assert_eq!(render(&waiting, 60), "waiting, next in 3.2 s: attempt 4: the database is down");
+    }
+
+    #[test]
+    fn a_plugins_words_cannot_move_the_cursor() {
+        let detail = Some("\u{1b}[2J\nboo".to_owned());
+        let held = Snapshot { state: "held", detail, ..snapshot() };
+        assert!(!render(&held, 200).chars().any(char::is_control));
+    }
+
+    #[test]
+    fn an_unknown_lag_is_no_zero() {
+        assert!(render(&Snapshot { lag: None, ..snapshot() }, 200).contains("lag ?"));
+    }
+}

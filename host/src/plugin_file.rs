@@ -1,0 +1,80 @@
+//! From a plugin's file to a plugin that loaded: read once, held against its pinned digest, handed to the guest edge.
+//!
+//! What makes a plugin fit is the guest edge's knowledge, not ours.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use gristmill_guest::{Digest, Engine, LoadError, Plugin, PluginSettings};
+
+use crate::exit::{self, Exit};
+
+/// Why a plugin's file could not be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PluginFileError {
+    /// The file cannot be read.
+    #[error("cannot read the plugin {path}: {source}; check plugin.path")]
+    Read {
+        /// The file.
+        path: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Another file than the one that was pinned.
+    #[error(
+        "the plugin {path} has the digest {found}, but plugin.digest is {pinned}; deploy the file that was pinned, or pin this one"
+    )]
+    OtherDigest {
+        /// The file.
+        path: String,
+        /// Its digest.
+        found: Digest,
+        /// The digest that was wanted.
+        pinned: String,
+    },
+    /// The guest edge refused it.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+}
+
+impl From<&PluginFileError> for Exit {
+    fn from(error: &PluginFileError) -> Self {
+        Self::because(exit::MISFIT, error.to_string())
+    }
+}
+
+/// Reads a plugin's file, but not much more of it than a plugin may have.
+///
+/// # Errors
+/// The file cannot be read.
+pub(crate) fn read(path: &Path, settings: &PluginSettings) -> Result<Vec<u8>, PluginFileError> {
+    let read_error = |source| PluginFileError::Read { path: path.display().to_string(), source };
+    let file = File::open(path).map_err(read_error)?;
+    let mut bytes = Vec::new();
+    // One byte more than allowed is enough to see that it is too large.
+    file.take(settings.limits.file_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(read_error)?;
+    Ok(bytes)
+}
+
+/// Reads and loads a plugin. Blocks while it compiles and starts for trial.
+///
+/// # Errors
+/// The file cannot be read, is not the pinned one, or is no plugin that this host runs.
+pub(crate) fn load(
+    path: &Path,
+    pinned: Option<&str>,
+    engine: &Engine,
+    settings: &PluginSettings,
+) -> Result<Plugin, PluginFileError> {
+    let bytes = read(path, settings)?;
+    let found = Digest::of(&bytes);
+    if let Some(pinned) = pinned.filter(|pinned| **pinned != found.to_string()) {
+        return Err(PluginFileError::OtherDigest {
+            path: path.display().to_string(),
+            found,
+            pinned: pinned.to_owned(),
+        });
+    }
+    Ok(Plugin::load(engine, &path.display().to_string(), &bytes, settings)?)
+}
