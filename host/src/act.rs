@@ -7,13 +7,14 @@ use std::time::Duration;
 use gristmill_core::io::{Action, Delivery, PluginId, StopReason};
 use gristmill_core::outcome::{Answer, Fault, FaultClass};
 use gristmill_core::record::Topic;
+use gristmill_core::time::Moment;
 use gristmill_guest::{Answered, CallFacts, Job, Plugin, Worker};
 use gristmill_kafka::{Consumer, RecordBody};
 use tokio::sync::mpsc::UnboundedSender;
 use tracing::debug;
 
 use crate::kafka_batch::KafkaBatch;
-use crate::narrate::{TopicNames, narrate};
+use crate::narrate::{Narrator, TopicNames};
 
 /// The edges, as the run loop uses them.
 pub(crate) struct Edges {
@@ -26,11 +27,12 @@ pub(crate) struct Edges {
     pub(crate) answers: UnboundedSender<Answered>,
     /// How long leaving the group may take.
     pub(crate) close_wait_max: Duration,
+    pub(crate) narrator: Narrator,
 }
 
 impl Edges {
     /// Carries one action out. Gives the reason when it was the last one.
-    pub(crate) fn apply(&mut self, action: Action<RecordBody>) -> Option<StopReason> {
+    pub(crate) fn apply(&mut self, now: Moment, action: Action<RecordBody>) -> Option<StopReason> {
         match action {
             Action::Deliver(delivery) => self.deliver(delivery),
             Action::Cancel(delivery) => self.worker.cancel(delivery),
@@ -43,7 +45,7 @@ impl Edges {
             Action::AnswerRevoke(id) => self.consumer.answer_revoke(id),
             Action::Leave => self.consumer.leave(self.close_wait_max),
             Action::Stopped(reason) => return Some(reason),
-            Action::Report(report) => narrate(&report, self),
+            Action::Report(report) => self.narrator.tell(now, &report, &Names(&self.consumer)),
         }
         None
     }
@@ -75,6 +77,15 @@ impl Edges {
 
 impl TopicNames for Edges {
     fn name(&self, topic: Topic) -> Arc<str> {
-        self.consumer.topic_name(topic)
+        Names(&self.consumer).name(topic)
+    }
+}
+
+/// The consumer knows the names.
+struct Names<'c>(&'c Consumer);
+
+impl TopicNames for Names<'_> {
+    fn name(&self, topic: Topic) -> Arc<str> {
+        self.0.topic_name(topic)
     }
 }

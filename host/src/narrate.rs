@@ -1,10 +1,14 @@
 //! Turns what the machine reports into log lines: facts as fields, a short message in the past tense, never a payload.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use gristmill_core::io::{HeldReason, OffsetTrouble, Report, RequestError, StartPosition};
+use gristmill_core::io::{BatchId, HeldReason, OffsetTrouble, Report, RequestError, StartPosition};
 use gristmill_core::record::{NextOffset, Partition, Topic};
+use gristmill_core::time::Moment;
 use tracing::{debug, error, info, warn};
+
+use crate::telemetry::{Mention, RetryLog};
 
 /// Finds the name of a topic by its number.
 pub(crate) trait TopicNames {
@@ -12,65 +16,101 @@ pub(crate) trait TopicNames {
     fn name(&self, topic: Topic) -> Arc<str>;
 }
 
-/// Logs one report.
-pub(crate) fn narrate(report: &Report, topics: &impl TopicNames) {
-    let topic = |partition: &Partition| topics.name(partition.topic);
-    match report {
-        Report::Assigned { partition, start } => narrate_start(&topic(partition), partition.number, start),
-        Report::Removed { partition, lost: true, records } => {
-            warn!(topic = %topic(partition), partition = partition.number, records, "lost a partition; its unfinished records come again elsewhere");
-        }
-        Report::Removed { partition, lost: false, records } => {
-            info!(topic = %topic(partition), partition = partition.number, records, "gave a partition back");
-        }
-        Report::DroppedStale { records } => debug!(records, "dropped records of an earlier reading"),
-        Report::LateAnswer(delivery) => debug!(delivery = delivery.0, "ignored an answer that came too late to count"),
-        Report::Committed { offsets } => {
-            for offset in offsets {
-                debug!(topic = %topic(&offset.partition), partition = offset.partition.number, next_offset = offset.next.0, "committed");
+/// How often a batch that fails again and again is mentioned after its second time.
+const RETRY_WINDOW: Duration = Duration::from_secs(60);
+
+/// Characters of a reason that a log line repeats; the whole of it was logged where it arose.
+const REASON_CHARS_MAX: usize = 200;
+
+/// Tells the machine's reports as log lines.
+#[derive(Debug)]
+pub(crate) struct Narrator {
+    retries: RetryLog,
+}
+
+impl Narrator {
+    pub(crate) fn new() -> Self {
+        Self { retries: RetryLog::new(RETRY_WINDOW) }
+    }
+
+    /// Logs one report.
+    pub(crate) fn tell(&mut self, now: Moment, report: &Report, topics: &impl TopicNames) {
+        let topic = |partition: &Partition| topics.name(partition.topic);
+        match report {
+            Report::Assigned { partition, start } => tell_start(&topic(partition), partition.number, start),
+            Report::Removed { partition, lost: true, records } => {
+                warn!(topic = %topic(partition), partition = partition.number, records, "lost a partition; its unfinished records come again elsewhere");
             }
-        }
-        Report::RequestFailed { id, error, again_in } => {
-            let why = request_words(*error);
-            warn!(
-                request = id.0,
-                again_in_ms = again_in.as_millis() as u64,
-                error = why,
-                "a commit, look-up or seek failed and is tried again"
-            );
-        }
-        Report::BatchOk { batch, records } => debug!(batch = batch.0, records, "the batch is done"),
-        Report::Waiting { batch, attempt, delay, fault: true, reason } => {
-            warn!(
-                batch = batch.0,
-                attempt,
-                delay_ms = delay.as_millis() as u64,
-                reason,
-                "the plugin broke; the batch is tried again on a fresh instance"
-            );
-        }
-        Report::Waiting { batch, attempt, delay, fault: false, reason } => {
-            warn!(
-                batch = batch.0,
-                attempt,
-                delay_ms = delay.as_millis() as u64,
-                reason,
-                "the plugin said retryable; the batch is handed over again"
-            );
-        }
-        Report::Rewound { targets } => {
-            for target in targets {
-                info!(topic = %topic(&target.partition), partition = target.partition.number, next_offset = target.next.0, "rewound to the committed offset");
+            Report::Removed { partition, lost: false, records } => {
+                info!(topic = %topic(partition), partition = partition.number, records, "gave a partition back");
             }
+            Report::DroppedStale { records } => debug!(records, "dropped records of an earlier reading"),
+            Report::LateAnswer(delivery) => {
+                debug!(delivery = delivery.0, "ignored an answer that came too late to count")
+            }
+            Report::Committed { offsets } => {
+                for offset in offsets {
+                    debug!(topic = %topic(&offset.partition), partition = offset.partition.number, next_offset = offset.next.0, "committed");
+                }
+            }
+            Report::RequestFailed { id, error, again_in } => {
+                let (error, again_in_ms) = (request_words(*error), again_in.as_millis() as u64);
+                warn!(request = id.0, again_in_ms, error, "a commit, look-up or seek failed and is tried again");
+            }
+            Report::BatchOk { batch, records } => debug!(batch = batch.0, records, "the batch is done"),
+            Report::Waiting { batch, attempt, delay, fault, reason } => {
+                let what = if *fault { "the plugin broke" } else { "the plugin said retryable" };
+                self.tell_waiting(now, *batch, *attempt, *delay, &format!("{what}: {}", shortened(reason)));
+            }
+            Report::Rewound { targets } => {
+                for target in targets {
+                    info!(topic = %topic(&target.partition), partition = target.partition.number, next_offset = target.next.0, "rewound to the committed offset");
+                }
+            }
+            Report::Held { reason } => tell_held(reason, topics),
+            Report::Released => info!("released what was held"),
+            Report::PluginSwitched { from, to } => info!(from = from.0, to = to.0, "switched the plugin"),
         }
-        Report::Held { reason } => narrate_held(reason, topics),
-        Report::Released => info!("released what was held"),
-        Report::PluginSwitched { from, to } => info!(from = from.0, to = to.0, "switched the plugin"),
+    }
+
+    /// First, second with notice, then one summary per window.
+    fn tell_waiting(&mut self, now: Moment, batch: BatchId, attempt: u32, delay: Duration, reason: &str) {
+        let (batch_number, delay_ms) = (batch.0, delay.as_millis() as u64);
+        match self.retries.failed(batch, now) {
+            Mention::First => {
+                warn!(
+                    batch = batch_number,
+                    attempt, delay_ms, reason, "the batch failed and is handed over again after a wait"
+                );
+            }
+            Mention::SecondWithNotice => {
+                warn!(
+                    batch = batch_number,
+                    attempt,
+                    delay_ms,
+                    reason,
+                    "the batch failed again; from now on it is mentioned once in {} s",
+                    RETRY_WINDOW.as_secs()
+                );
+            }
+            Mention::Summary { attempts } => {
+                warn!(batch = batch_number, attempt, attempts, delay_ms, reason, "the batch still fails");
+            }
+            Mention::Silent => debug!(batch = batch_number, attempt, delay_ms, reason, "the batch failed again"),
+        }
+    }
+}
+
+/// The beginning of a reason.
+fn shortened(reason: &str) -> String {
+    match reason.char_indices().nth(REASON_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &reason[..end]),
+        None => reason.to_owned(),
     }
 }
 
 /// For each partition whether it resumes or resets, and where (O3).
-fn narrate_start(topic: &str, partition: i32, start: &StartPosition) {
+fn tell_start(topic: &str, partition: i32, start: &StartPosition) {
     match start {
         StartPosition::Committed(next) => {
             info!(topic, partition, next_offset = next.0, "assigned; resumes at the committed offset");
@@ -89,7 +129,7 @@ fn narrate_start(topic: &str, partition: i32, start: &StartPosition) {
     }
 }
 
-fn narrate_held(reason: &HeldReason, topics: &impl TopicNames) {
+fn tell_held(reason: &HeldReason, topics: &impl TopicNames) {
     match reason {
         HeldReason::Fatal { batch, reason } => {
             error!(

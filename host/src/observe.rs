@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use gristmill_core::io::{Action, Input, StopReason};
+use gristmill_core::io::{Action, Input, Report, StopReason};
 use gristmill_core::record::NextOffset;
 use gristmill_core::time::Moment;
 use gristmill_guest::Answered;
@@ -17,8 +17,9 @@ use crate::act::Edges;
 use crate::exit::{self, Exit};
 use crate::live::Live;
 use crate::narrate::TopicNames;
+use crate::stall_watch::StallWatch;
 use crate::start_watch::StartWatch;
-use crate::status::{Counts, Status};
+use crate::status::{Counts, State, Status};
 
 /// How often a host without a terminal sums up what it did.
 const SUMMARY_EVERY: Duration = Duration::from_secs(10);
@@ -33,6 +34,7 @@ pub(crate) struct Observer {
     summed_up: Counts,
     /// Set when the process ends for a reason that the machine does not know.
     exit: Option<Exit>,
+    stalls: StallWatch,
     close_timed_out: bool,
 }
 
@@ -47,6 +49,7 @@ impl Observer {
             summary_due: Moment(0).after(SUMMARY_EVERY),
             summed_up: Counts::default(),
             exit: None,
+            stalls: StallWatch::default(),
             close_timed_out: false,
         }
     }
@@ -58,7 +61,10 @@ impl Observer {
         self.status.note_input(input);
     }
 
-    pub(crate) fn note_action(&mut self, now: Moment, action: &Action<RecordBody>) {
+    pub(crate) fn note_action(&mut self, now: Moment, action: &Action<RecordBody>, topics: &impl TopicNames) {
+        if let Action::Report(Report::Assigned { partition, .. }) = action {
+            self.start.found(&topics.name(partition.topic));
+        }
         self.status.note_action(now, action);
     }
 
@@ -74,7 +80,7 @@ impl Observer {
     }
 
     /// Hears what the Kafka edge says beside inputs.
-    pub(crate) fn hear(&mut self, event: &Event, edges: &Edges) {
+    pub(crate) fn hear(&mut self, now: Moment, event: &Event, edges: &Edges) {
         match event {
             Event::Input(_) => {}
             Event::Statistics(statistics) => {
@@ -86,6 +92,7 @@ impl Observer {
                         self.status.end_of(figures.partition, NextOffset(end));
                     }
                 }
+                self.mention_stalled(now, edges);
             }
             Event::ClientError { kind, code, text, partition, fatal } => {
                 let topic = partition.map(|partition| edges.name(partition.topic));
@@ -113,9 +120,9 @@ impl Observer {
                     "the committed offsets cannot be learnt; it is tried again, nothing is read meanwhile"
                 );
             }
-            Event::PositionMoved { partition, wanted, now } => {
+            Event::PositionMoved { partition, wanted, now: next } => {
                 let topic = edges.name(partition.topic);
-                warn!(%topic, partition = partition.number, wanted = wanted.0, next_offset = now.0, "the committed offset is not in the log; went on where kafka.on_out_of_range says");
+                warn!(%topic, partition = partition.number, wanted = wanted.0, next_offset = next.0, "the committed offset is not in the log; went on where kafka.on_out_of_range says");
             }
             Event::RevokeUnanswered { partitions } => {
                 warn!(
@@ -131,6 +138,17 @@ impl Observer {
                 self.close_timed_out = true;
                 warn!("the kafka client did not close in time and is left behind; what was done is committed");
             }
+        }
+    }
+
+    /// A partition may stand still while a batch waits or is held; that is said elsewhere.
+    fn mention_stalled(&mut self, now: Moment, edges: &Edges) {
+        if self.status.state() != State::Running {
+            return;
+        }
+        for (partition, age) in self.stalls.look(now, &self.status.assigned) {
+            let topic = edges.name(partition.topic);
+            warn!(%topic, partition = partition.number, seconds = age.as_secs(), "this partition has lag and makes no progress; look at its leader and at the errors above");
         }
     }
 

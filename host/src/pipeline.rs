@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::exit::{self, Exit};
 use crate::live::Live;
+use crate::narrate::Narrator;
 use crate::observe::Observer;
 use crate::plugin_file;
 use crate::run::{Feeds, Runner};
@@ -97,6 +98,7 @@ fn build(config: &Config, company: Company) -> Result<Runner, Exit> {
             pipeline: Arc::from(config.pipeline.as_str()),
             answers,
             close_wait_max: CLOSE_WAIT_MAX,
+            narrator: Narrator::new(),
         },
         feeds: Feeds { kafka, guest, asks },
         observer: Observer::new(start, live, progress),

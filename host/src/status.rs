@@ -153,11 +153,6 @@ impl Status {
         self.assigned.values().map(Progress::lag).sum()
     }
 
-    /// Records that were handed over, are not committed and not to be handed over again: in flight now.
-    pub(crate) fn in_flight(&self) -> u64 {
-        self.counts.handed_over.saturating_sub(self.counts.redelivered).saturating_sub(self.counts.committed)
-    }
-
     pub(crate) fn end_of(&mut self, partition: Partition, end: NextOffset) {
         if let Some(progress) = self.assigned.get_mut(&partition) {
             progress.end = Some(end);
