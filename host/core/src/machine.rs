@@ -165,12 +165,12 @@ impl<R: Clone> Machine<R> {
     fn advance(&mut self, by_tick: bool) {
         self.advance_rewinds();
         self.send_commits();
+        self.answer_revokes();
         self.finish_settled();
         self.finish_waiting();
         if !(by_tick && self.planted(Bug::WaitNeedsRecord)) {
             self.deliver_ready();
         }
-        self.answer_revokes();
         self.advance_stop();
         // Once the group is being left, nothing is worth waiting for.
         self.answer_revokes();

@@ -62,7 +62,9 @@ impl Witness {
             watched.tried = Some(value);
             watched.tries = 0;
         }
-        let bounded = start || watched.tries < policy.tries_max.get();
+        // Whoever is on the way out will not read anything again, and tries until the time is up.
+        let leaving = watched.revoking.is_some() || ending;
+        let bounded = start || leaving || watched.tries < policy.tries_max.get();
         require!(bounded, "I-17", "{id:?} tries {here} again after {} tries (C2)", watched.tries);
         watched.commit = Some((id, value));
         Ok(())

@@ -132,7 +132,7 @@ impl<R: Clone> Machine<R> {
         if self.phase != Phase::Running {
             return;
         }
-        let read_again = batch.spans.iter().any(|span| self.owns_span(span) && self.is_moving(span.partition));
+        let read_again = self.is_read_again(&batch);
         let Some(mut batch) = batch.retain(|span| self.comes_again(span)) else {
             // Nothing of it is left here, but what is read again has to wait as long.
             if let (true, Some(lane)) = (read_again, self.lanes.get_mut(&id)) {
@@ -176,10 +176,16 @@ impl<R: Clone> Machine<R> {
             return;
         }
         self.report(Report::Held { reason: reason.clone() });
+        let read_again = self.is_read_again(&batch);
         let batch = batch.retain(|span| self.comes_again(span));
-        if let (Some(batch), Some(lane)) = (batch, self.lanes.get_mut(&id)) {
-            lane.state = LaneState::Held { batch: Some(batch), reason };
+        if let (true, Some(lane)) = (batch.is_some() || read_again, self.lanes.get_mut(&id)) {
+            lane.state = LaneState::Held { batch, reason };
         }
+    }
+
+    /// True when part of the batch will come by reading, not from memory.
+    fn is_read_again(&self, batch: &Batch<R>) -> bool {
+        batch.spans.iter().any(|span| self.owns_span(span) && self.is_moving(span.partition))
     }
 
     // What planted bugs make of answers, delays and positions. Without one these change nothing.

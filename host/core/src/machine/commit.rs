@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::Machine;
+use super::{Machine, Phase};
 use crate::backoff;
 use crate::io::{Action, CommitOffset, PluginId, Report, RequestError, RequestId, StopReason};
-use crate::lane::LaneState;
+use crate::lane::{Lane, LaneState};
 use crate::planted::Bug;
-use crate::positions::{CommitPhase, Reading};
+use crate::positions::{CommitPhase, Wanted};
 use crate::record::{NextOffset, Partition};
+use crate::time::Moment;
 
 impl<R: Clone> Machine<R> {
     /// Sends every commit that is due, one request for each plugin version whose answers are behind it (C7).
@@ -119,6 +120,8 @@ impl<R: Clone> Machine<R> {
     fn commits_failed(&mut self, id: RequestId, sent: &[(Partition, NextOffset)], error: RequestError) {
         let mut longest = Duration::ZERO;
         let mut given_up = Vec::new();
+        // Whoever is on the way out will not read anything again, and tries until the time is up.
+        let running = self.phase == Phase::Running;
         for &(partition, next) in sent {
             let spacing = !self.planted(Bug::RetryCommitWithoutSpacing);
             let for_ever = self.planted(Bug::RetryCommitForEver);
@@ -126,7 +129,9 @@ impl<R: Clone> Machine<R> {
             let tries_max = self.policy.commit.tries_max.get();
             let seed = self.policy.jitter_seed ^ id.0;
             let Some(owned) = self.partitions.get_mut(&partition) else { continue };
-            owned.commit.tries = owned.commit.tries.saturating_add(1);
+            // A try of what nobody wants any more is not a try of what is wanted now.
+            let wanted = owned.commit.wanted.is_none_or(|wanted| wanted.next == next);
+            owned.commit.tries = owned.commit.tries.saturating_add(u32::from(wanted));
             let wait = backoff::delay(&self.policy.commit.backoff, owned.commit.tries, seed);
             let wait = if spacing { wait } else { Duration::ZERO };
             longest = longest.max(wait);
@@ -135,24 +140,31 @@ impl<R: Clone> Machine<R> {
                 RequestError::Unknown if !skip_lookup => CommitPhase::Unknown { sent: next, not_before: again },
                 _ => CommitPhase::Backoff(again),
             };
-            let only_start = owned.commit.only_start();
-            if owned.commit.tries >= tries_max && error == RequestError::Temporary && !only_start && !for_ever {
-                given_up.push(partition);
+            let may_give_up = running && owned.revoking.is_none() && !owned.commit.only_start() && !for_ever;
+            if owned.commit.tries >= tries_max && error == RequestError::Temporary && may_give_up {
+                given_up.push((partition, again));
             }
         }
         self.report(Report::RequestFailed { id, error, again_in: longest });
-        for partition in given_up {
-            self.give_commit_up(partition);
+        for (partition, again) in given_up {
+            self.give_commit_up(partition, again);
         }
     }
 
     /// The wish is dropped and the partition read again from wherever the broker says it stands: the records of the
-    /// batch come a second time, none is lost.
-    fn give_commit_up(&mut self, partition: Partition) {
+    /// batch come a second time, none is lost. Where nothing is committed yet, the start position is wished again (C8).
+    fn give_commit_up(&mut self, partition: Partition, again: Moment) {
+        let plugin = self.plugin;
         if let Some(owned) = self.partitions.get_mut(&partition) {
-            owned.commit.wanted = None;
-            owned.commit.phase = CommitPhase::Idle;
-            owned.commit.tries = 0;
+            let commit = &mut owned.commit;
+            let start = commit.start.filter(|_| commit.confirmed.is_none());
+            commit.wanted = start.map(|next| Wanted { next, leader_epoch: None, plugin });
+            commit.phase = if start.is_some() { CommitPhase::Backoff(again) } else { CommitPhase::Idle };
+            commit.tries = 0;
+        }
+        let id = self.lane_of(partition);
+        if let Some(Lane { state: LaneState::Settling(spans), .. }) = self.lanes.get_mut(&id) {
+            spans.retain(|span| span.partition != partition);
         }
         self.rewind(partition);
     }
@@ -164,6 +176,7 @@ impl<R: Clone> Machine<R> {
         partition: Partition,
         result: Result<Option<NextOffset>, RequestError>,
     ) {
+        let running = self.phase == Phase::Running;
         let Some(owned) = self.partitions.get_mut(&partition) else { return };
         let CommitPhase::Asking(request, sent) = owned.commit.phase else { return };
         if request != id {
@@ -175,8 +188,10 @@ impl<R: Clone> Machine<R> {
             Ok(_) => {
                 let exhausted = owned.commit.tries >= self.policy.commit.tries_max.get();
                 owned.commit.phase = CommitPhase::Idle;
-                if exhausted && !owned.commit.only_start() {
-                    self.give_commit_up(partition);
+                let may_give_up = running && owned.revoking.is_none() && !owned.commit.only_start();
+                if exhausted && may_give_up {
+                    let wait = backoff::delay(&self.policy.commit.backoff, owned.commit.tries, self.policy.jitter_seed);
+                    self.give_commit_up(partition, self.now.after(wait));
                 }
             }
             // Not a member any more: lost, as for a commit (C3).
@@ -190,16 +205,14 @@ impl<R: Clone> Machine<R> {
         }
     }
 
-    /// Frees each lane whose last batch is committed. A partition that is gone, or is read again from its committed
-    /// offset, has nothing left to wait for.
+    /// Frees each lane whose last batch is committed. A partition that is gone has nothing left to wait for.
     pub(super) fn finish_settled(&mut self) {
         let partitions = &self.partitions;
         for lane in self.lanes.values_mut() {
             let LaneState::Settling(spans) = &lane.state else { continue };
             let settled = spans.iter().all(|span| match partitions.get(&span.partition) {
                 Some(owned) if owned.assigned == span.assigned => {
-                    (matches!(owned.reading, Reading::Moving(_)) && owned.commit.settled())
-                        || owned.commit.confirmed.is_some_and(|confirmed| confirmed >= span.next)
+                    owned.commit.confirmed.is_some_and(|confirmed| confirmed >= span.next)
                 }
                 Some(_) | None => true,
             });
