@@ -37,20 +37,24 @@ const AFTER_HELP: &str = "Exit codes: 0 done, 1 unexpected, 2 usage, 65 the plug
 77 not authorised, 78 configuration or plugin does not fit, 101 panic, 124 stopped before the running batch ended. \
 The last line on stderr says why and what to do.";
 
+/// Heading of the flags about logs.
+const LOGS: &str = "Logs (on stderr)";
+
 /// What is logged, and how. Logs go to stderr.
 #[derive(Debug, Args)]
 struct LogArgs {
     /// Log more: -v debug, -vv trace
-    #[arg(short, long, action = clap::ArgAction::Count, global = true)]
+    #[arg(short, long, action = clap::ArgAction::Count, global = true, help_heading = LOGS)]
     verbose: u8,
     /// Log warnings and errors only
-    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = LOGS)]
     quiet: bool,
-    /// Text for people or JSON for machines
-    #[arg(long, value_enum, global = true, default_value_t = telemetry::LogFormat::Text, value_name = "FORMAT")]
+    /// "text" for people or "json" for machines, one object a line
+    #[arg(long, value_enum, global = true, default_value_t = telemetry::LogFormat::Text, value_name = "FORMAT",
+          help_heading = LOGS, hide_possible_values = true)]
     log_format: telemetry::LogFormat,
     /// What is logged, such as "debug" or "info,gristmill_kafka=trace"
-    #[arg(long, global = true, env = "GRISTMILL_LOG", value_name = "LEVEL")]
+    #[arg(long, global = true, env = "GRISTMILL_LOG", value_name = "LEVEL", help_heading = LOGS)]
     log_level: Option<String>,
 }
 
@@ -69,15 +73,15 @@ impl LogArgs {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Read a configuration and say everything that is wrong with it; reaches nothing but files
+    /// Run a pipeline until it is stopped or cannot go on
+    Run(run::RunArgs),
+    /// Say everything that is wrong with a configuration and its plugin, without running them
     #[command(visible_alias = "validate")]
     Check(check::CheckArgs),
     /// Say what a plugin's file is, what it exports and wants, and what the host would refuse
     Inspect(inspect::InspectArgs),
     /// Hand records from a file to a plugin, without Kafka
     Call(call::CallArgs),
-    /// Run a pipeline until it is stopped or cannot go on
-    Run(run::RunArgs),
     /// Show the main job on a Kafka cluster inside this process
     Demo(demo::DemoArgs),
     /// Print a schema
@@ -97,8 +101,8 @@ enum Output {
 
 #[derive(Debug, Args)]
 struct OutputArgs {
-    /// Text for people or JSON for machines
-    #[arg(long, value_enum, default_value_t = Output::Text, value_name = "FORMAT")]
+    /// What is printed: "text" for people or "json" for machines
+    #[arg(long, value_enum, default_value_t = Output::Text, value_name = "FORMAT", hide_possible_values = true)]
     output: Output,
 }
 
@@ -127,7 +131,9 @@ impl Command {
     fn usual_level(&self) -> &'static str {
         match self {
             Self::Run(_) => "info",
-            Self::Demo(_) => "info,gristmill=debug",
+            Self::Demo(_) => {
+                "warn,gristmill_guest=off,gristmill::demo=info,gristmill::act=debug,gristmill::narrate=debug"
+            }
             Self::Call(_) => "warn,gristmill::plugin=info",
             Self::Check(_) | Self::Inspect(_) | Self::Schema(_) | Self::Completions(_) => "warn",
         }

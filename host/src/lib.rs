@@ -19,6 +19,7 @@ mod plugin_file;
 pub mod records;
 mod run;
 mod signals;
+mod stall_watch;
 mod start_watch;
 mod status;
 pub mod telemetry;

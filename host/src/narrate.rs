@@ -6,7 +6,7 @@ use std::time::Duration;
 use gristmill_core::io::{BatchId, HeldReason, OffsetTrouble, Report, RequestError, StartPosition};
 use gristmill_core::record::{NextOffset, Partition, Topic};
 use gristmill_core::time::Moment;
-use tracing::{debug, error, info, warn};
+use tracing::{debug, error, info, trace, warn};
 
 use crate::telemetry::{Mention, RetryLog};
 
@@ -49,15 +49,17 @@ impl Narrator {
                 debug!(delivery = delivery.0, "ignored an answer that came too late to count")
             }
             Report::Committed { offsets } => {
-                for offset in offsets {
-                    debug!(topic = %topic(&offset.partition), partition = offset.partition.number, next_offset = offset.next.0, "committed");
-                }
+                let next_offsets: Vec<String> = offsets
+                    .iter()
+                    .map(|offset| format!("{}/{} {}", topic(&offset.partition), offset.partition.number, offset.next.0))
+                    .collect();
+                debug!(next_offsets = next_offsets.join(", "), "committed");
             }
             Report::RequestFailed { id, error, again_in } => {
                 let (error, again_in_ms) = (request_words(*error), again_in.as_millis() as u64);
                 warn!(request = id.0, again_in_ms, error, "a commit, look-up or seek failed and is tried again");
             }
-            Report::BatchOk { batch, records } => debug!(batch = batch.0, records, "the batch is done"),
+            Report::BatchOk { batch, records } => trace!(batch = batch.0, records, "the batch is done"),
             Report::Waiting { batch, attempt, delay, fault, reason } => {
                 let what = if *fault { "the plugin broke" } else { "the plugin said retryable" };
                 self.tell_waiting(now, *batch, *attempt, *delay, &format!("{what}: {}", shortened(reason)));

@@ -37,7 +37,7 @@ pub fn demo(arguments: &[&str]) -> Result<ExitCode> {
     let binary = build()?;
     note(&format!("built in {:.1} s", begun.elapsed().as_secs_f64()));
     let mut command = Command::new(binary);
-    command.arg("demo").args(arguments).env("GRISTMILL_PLUGINS", folder);
+    command.arg("demo").arg("--plugin").arg(folder.join("gristmill_count.wasm")).args(arguments);
     Ok(exit_code(workspace::status(&mut command)?))
 }
 
