@@ -1,5 +1,18 @@
 //! Real guests on the real wasmtime edge: what each way of misbehaving ends as, that it ends in time, and that the next batch
 //! works.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+
+mod cancel;
+mod files;
+mod instances;
+mod journal;
+mod memory;
 mod mill;
 mod outcomes;
+mod output;
+mod reach;
+mod records;
+mod start;
+mod time;
+mod traps;

@@ -30,10 +30,12 @@ pub(crate) fn guest_bytes(name: &str) -> Vec<u8> {
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; run `cargo xtask plugins` first", path.display()))
 }
 
-/// Loads the guest that misbehaves as told.
+/// Loads the guest that misbehaves as told. It is compiled once for all tests.
 pub(crate) fn mischief(settings: &PluginSettings) -> Result<Plugin, LoadError> {
-    static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
-    Plugin::load(engine(), "mischief", BYTES.get_or_init(|| guest_bytes("gristmill_mischief")), settings)
+    static COMPILED: OnceLock<Plugin> = OnceLock::new();
+    let load =
+        || Plugin::load(engine(), "mischief", &guest_bytes("gristmill_mischief"), &PluginSettings::default()).unwrap();
+    COMPILED.get_or_init(load).with_settings(settings)
 }
 
 /// Settings that hand `settings` to the plugin.

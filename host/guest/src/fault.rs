@@ -7,11 +7,12 @@
 use std::fmt;
 
 use gristmill_core::outcome::{Fault, FaultClass};
-use wasmtime::{Trap, WasmBacktrace};
+use wasmtime::{FrameInfo, Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
 use crate::clock::Ended;
 use crate::limits::{Denied, Limits};
+use crate::stdio::escape;
 
 /// How far a guest got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,21 +84,10 @@ impl Broken {
 
     /// The frames of the guest's stack, innermost first.
     pub(crate) fn frames(&self) -> String {
-        /// How many frames are named before the rest is only counted.
-        const NAMED_MAX: usize = 8;
         let Cause::Failed(error) = &self.error else { return String::new() };
         let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return String::new() };
-        let named = backtrace.frames().iter().take(NAMED_MAX).map(|frame| {
-            frame.func_name().map_or_else(
-                || format!("function {}", frame.func_index()),
-                |name| crate::stdio::escape(name.as_bytes()),
-            )
-        });
-        let mut named: Vec<String> = named.collect();
-        if backtrace.frames().len() > NAMED_MAX {
-            named.push(format!("and {} more", backtrace.frames().len() - NAMED_MAX));
-        }
-        named.join(" < ")
+        // wasmtime collects twenty frames at most.
+        backtrace.frames().iter().map(frame).collect::<Vec<_>>().join(" < ")
     }
 
     /// What the core is told.
@@ -132,20 +122,26 @@ impl Broken {
         }
     }
 
-    fn detail(&self, evidence: &Evidence) -> String {
-        let mut detail = match self.phase {
+    /// What happened, without the guest's own words and frames.
+    pub(crate) fn cause(&self, evidence: &Evidence) -> String {
+        let mut cause = match self.phase {
             Phase::Start => "while it was instantiated: ".to_owned(),
             Phase::Init => "in init: ".to_owned(),
             Phase::Bind | Phase::Call => String::new(),
         };
-        detail += &self.error.to_string();
+        cause += &self.error.to_string();
         let memory_bytes = evidence.memory_bytes;
         if let Some(denied) = self.denied {
-            detail += &format!("; memory limit {memory_bytes} bytes, asked {} bytes", denied.asked_bytes);
+            cause += &format!("; memory limit {memory_bytes} bytes, asked {} bytes", denied.asked_bytes);
         }
         if let (FaultClass::Memory, Some((records, bytes))) = (self.class(), evidence.batch) {
-            detail += &format!("; batch of {records} records and {bytes} bytes, plugin memory {memory_bytes} bytes");
+            cause += &format!("; batch of {records} records and {bytes} bytes, plugin memory {memory_bytes} bytes");
         }
+        cause
+    }
+
+    fn detail(&self, evidence: &Evidence) -> String {
+        let mut detail = self.cause(evidence);
         if !self.stderr.is_empty() {
             detail += &format!("; the guest said: {}", self.stderr);
         }
@@ -170,6 +166,15 @@ impl fmt::Display for Cause {
             }
         }
     }
+}
+
+/// The name of a frame's function, or its number.
+fn frame(frame: &FrameInfo) -> String {
+    /// Names of generic functions can be longer than anybody reads.
+    const NAME_BYTES_MAX: usize = 120;
+    let Some(name) = frame.func_name() else { return format!("function {}", frame.func_index()) };
+    let readable = format!("{:#}", rustc_demangle::demangle(name));
+    escape(&readable.as_bytes()[..readable.floor_char_boundary(NAME_BYTES_MAX)])
 }
 
 /// The words for an error of wasmtime, without the stack that it prints as well.

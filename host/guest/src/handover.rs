@@ -61,9 +61,9 @@ pub(crate) fn batch_bytes(batch: &dyn BatchSource) -> u64 {
 
 /// Writes down what broke, for people, and says it in the core's words.
 pub(crate) fn report(job: &Job, broken: Broken) -> Fault {
-    let frames = broken.frames();
-    let stderr = broken.stderr.clone();
-    let fault = broken.into_fault(&Evidence::of(job));
+    let evidence = Evidence::of(job);
+    let (cause, stderr, frames) = (broken.cause(&evidence), broken.stderr.clone(), broken.frames());
+    let fault = broken.into_fault(&evidence);
     tracing::warn!(
         pipeline = %job.pipeline,
         plugin = %job.plugin.digest(),
@@ -71,10 +71,10 @@ pub(crate) fn report(job: &Job, broken: Broken) -> Fault {
         attempt = job.attempt,
         records = job.batch.len(),
         positions = %positions(&*job.batch),
-        stderr,
-        frames,
-        "guest broke: {}",
-        fault.detail
+        %cause,
+        %stderr,
+        %frames,
+        "guest broke"
     );
     fault
 }

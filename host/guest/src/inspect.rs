@@ -34,10 +34,14 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    /// The language that it was written in, if a toolchain wrote that down.
+    /// The language that it was written in, if a toolchain wrote that down. A C library signs nearly every component, so C counts
+    /// only when nobody else signs.
     #[must_use]
     pub fn language(&self) -> Option<&str> {
-        self.producers.iter().find(|producer| producer.field == "language").map(|producer| producer.name.as_str())
+        let mut languages = self.producers.iter().filter(|producer| producer.field == "language");
+        let first = languages.clone().next();
+        let first_other = languages.find(|language| !language.name.starts_with('C'));
+        first_other.or(first).map(|language| language.name.as_str())
     }
 }
 

@@ -83,10 +83,15 @@ pub struct Plugin {
 }
 
 struct Inner {
-    name: String,
-    digest: Digest,
+    code: Arc<Code>,
     short_digest: Arc<str>,
     settings: PluginSettings,
+}
+
+/// What comes of a file alone, whatever the settings.
+struct Code {
+    name: String,
+    digest: Digest,
     engine: Engine,
     pre: InstancePre<State>,
     handler: bindings::PluginIndices,
@@ -114,18 +119,22 @@ impl Plugin {
         let init = component
             .get_export_index(None, LIFECYCLE)
             .and_then(|lifecycle| component.get_export_index(Some(&lifecycle), "init"));
-        let short_digest = inspection.digest.short().into();
-        let inner = Inner {
-            name: plugin(),
-            digest: inspection.digest,
-            short_digest,
-            settings: settings.clone(),
-            engine: engine.clone(),
-            pre,
-            handler,
-            init,
-        };
-        let plugin = Self { inner: Arc::new(inner) };
+        let code = Code { name: plugin(), digest: inspection.digest, engine: engine.clone(), pre, handler, init };
+        Self::start(Arc::new(code), settings)
+    }
+
+    /// The same file, loaded under other settings and started for trial again, without compiling it again.
+    ///
+    /// # Errors
+    ///
+    /// The plugin does not start under these settings.
+    pub fn with_settings(&self, settings: &PluginSettings) -> Result<Self, LoadError> {
+        Self::start(Arc::clone(&self.inner.code), settings)
+    }
+
+    fn start(code: Arc<Code>, settings: &PluginSettings) -> Result<Self, LoadError> {
+        let short_digest = code.digest.short().into();
+        let plugin = Self { inner: Arc::new(Inner { code, short_digest, settings: settings.clone() }) };
         plugin.start_for_trial()?;
         Ok(plugin)
     }
@@ -133,13 +142,13 @@ impl Plugin {
     /// The name that it was loaded under.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.inner.name
+        &self.inner.code.name
     }
 
     /// The digest of its file.
     #[must_use]
     pub fn digest(&self) -> Digest {
-        self.inner.digest
+        self.inner.code.digest
     }
 
     /// What it may use up.
@@ -163,19 +172,19 @@ impl Plugin {
     }
 
     pub(crate) fn engine(&self) -> &Engine {
-        &self.inner.engine
+        &self.inner.code.engine
     }
 
     pub(crate) fn pre(&self) -> &InstancePre<State> {
-        &self.inner.pre
+        &self.inner.code.pre
     }
 
     pub(crate) fn handler(&self) -> &bindings::PluginIndices {
-        &self.inner.handler
+        &self.inner.code.handler
     }
 
     pub(crate) fn init(&self) -> Option<&ComponentExportIndex> {
-        self.inner.init.as_ref()
+        self.inner.code.init.as_ref()
     }
 
     /// True when both are the same load, not only the same file.
@@ -216,8 +225,8 @@ impl Plugin {
 impl fmt::Debug for Plugin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Plugin")
-            .field("name", &self.inner.name)
-            .field("digest", &self.inner.digest)
+            .field("name", &self.inner.code.name)
+            .field("digest", &self.inner.code.digest)
             .finish_non_exhaustive()
     }
 }

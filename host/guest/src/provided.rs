@@ -1,6 +1,6 @@
 //! Which interfaces this host offers to plugins, by name, and what to do about one that it does not offer.
 //!
-//! The linker offers the interfaces themselves; a test holds the two together.
+//! The linker offers the interfaces themselves. Where the two disagree, linking refuses what passed here.
 
 /// What one family of imports lets a guest do.
 struct Family {

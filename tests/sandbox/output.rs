@@ -1,0 +1,51 @@
+//! What a guest prints becomes bounded log lines that cannot forge others.
+
+use std::time::Duration;
+
+use gristmill_core::outcome::{Answer, Outcome};
+use gristmill_guest::Limits;
+
+use crate::journal;
+use crate::mill::{Batch, Mill, Record, with_limits};
+
+#[test]
+fn output_becomes_events_of_its_own_target_with_digest_and_stream() {
+    journal::listen();
+    let mut mill = Mill::strict();
+    let answered = mill.run(Batch::told("paint:words of the painter"));
+    assert_eq!(answered.answer, Answer::Outcome(Outcome::Ok));
+    let event = journal::event_with("words of the painter", "stream=\"stderr\"");
+    assert!(event.starts_with("gristmill::plugin ") && event.contains(&mill.plugin.digest().short()), "{event}");
+}
+
+#[test]
+fn output_cannot_move_a_terminal_or_forge_a_line() {
+    journal::listen();
+    Mill::strict().tell("paint:words of the forger");
+    let event = journal::event_with("words of the forger", "gristmill::plugin");
+    assert!(event.contains(r"\u{1b}[2J") && event.contains(r"\rERROR forged"), "{event}");
+    assert!(!event.contains(char::is_control), "{event}");
+}
+
+/// T-15: a flood of lines neither fills the log nor stops the guest.
+#[test]
+fn a_flood_is_dropped_and_counted() {
+    let mut settings = with_limits(|limits| limits.time = Duration::from_secs(20));
+    settings.limits.cpu = settings.limits.time;
+    let answered = Mill::with(&settings).tell("print:50000");
+    assert_eq!(answered.answer, Answer::Outcome(Outcome::Ok));
+    // "line 0\n" to "line 49999\n".
+    let written: u64 = 50_000 * 6 + 10 + 90 * 2 + 900 * 3 + 9_000 * 4 + 40_000 * 5;
+    let seconds = 1 + answered.facts.duration.as_secs();
+    let kept = written - answered.facts.output_dropped_bytes;
+    assert!(kept <= seconds * Limits::STRICT.output_bytes_per_second, "kept {kept} bytes in {seconds} s");
+    assert!(kept > 0, "nothing was kept");
+}
+
+#[test]
+fn a_line_that_is_too_long_is_cut_with_a_mark() {
+    journal::listen();
+    let answered = Mill::strict().run(Batch::told_with("paint:x", [Record::at(1)]));
+    assert_eq!(answered.facts.output_dropped_bytes, 10_000 - 4_096);
+    journal::event_with("(5904 bytes cut)", "xxxx");
+}

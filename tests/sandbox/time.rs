@@ -1,0 +1,80 @@
+//! A guest that takes too long ends at its limit, whether it computes or waits, and costs nothing but itself.
+
+use std::time::{Duration, Instant};
+
+use gristmill_core::outcome::FaultClass;
+use gristmill_guest::PluginSettings;
+
+use crate::mill::{Mill, with_limits};
+
+/// How long after its limit a guest may end, on a machine that does other things as well.
+const SLACK: Duration = Duration::from_secs(3);
+
+fn quick(wall_ms: u64, cpu_ms: u64) -> PluginSettings {
+    with_limits(|limits| {
+        limits.time = Duration::from_millis(wall_ms);
+        limits.cpu = Duration::from_millis(cpu_ms);
+    })
+}
+
+/// Runs what must end as a timeout, and gives the text and how long it took.
+fn times_out(mill: &mut Mill, key: &str) -> (String, Duration) {
+    let began = Instant::now();
+    let fault = mill.breaks(key, FaultClass::Timeout);
+    (fault.detail, began.elapsed())
+}
+
+#[test]
+fn a_guest_that_spins_ends_at_its_processor_time() {
+    let mut mill = Mill::with(&quick(20_000, 300));
+    let (detail, took) = times_out(&mut mill, "spin");
+    assert!(detail.contains("300ms of processor time") && detail.contains("process-batch"), "{detail}");
+    assert!((Duration::from_millis(300)..Duration::from_millis(300) + SLACK).contains(&took), "{took:?}");
+    mill.still_works();
+}
+
+#[test]
+fn a_guest_that_spins_ends_at_its_wall_clock_time() {
+    let mut mill = Mill::with(&quick(300, 20_000));
+    let (detail, took) = times_out(&mut mill, "spin");
+    assert!(detail.contains("300ms of wall-clock time"), "{detail}");
+    assert!(took < Duration::from_millis(300) + SLACK, "{took:?}");
+    mill.still_works();
+}
+
+/// B18: an epoch does not fire while a guest waits in a host call.
+#[test]
+fn a_guest_that_waits_in_a_host_call_ends_at_its_wall_clock_time() {
+    let mut mill = Mill::with(&quick(300, 20_000));
+    let (detail, took) = times_out(&mut mill, "sleep:3600000");
+    assert!(detail.contains("wall-clock"), "{detail}");
+    assert!((Duration::from_millis(300)..Duration::from_millis(300) + SLACK).contains(&took), "{took:?}");
+    mill.still_works();
+}
+
+#[test]
+fn waiting_costs_no_processor_time() {
+    let answered = Mill::with(&quick(20_000, 250)).tell("sleep:500");
+    assert!(answered.facts.duration >= Duration::from_millis(500), "{:?}", answered.facts);
+    assert!(answered.facts.busy < Duration::from_millis(250), "{:?}", answered.facts);
+}
+
+/// B68, F2: the hundredth timeout in a row costs no more than the first.
+#[test]
+fn a_hundred_timeouts_leave_the_worker_as_it_was() {
+    let mut mill = Mill::with(&quick(40, 40));
+    for round in 0..50 {
+        for key in ["spin", "sleep:60000"] {
+            let (_, took) = times_out(&mut mill, key);
+            assert!(took < Duration::from_millis(40) + SLACK, "round {round}, {key}: {took:?}");
+        }
+    }
+    mill.still_works();
+}
+
+#[test]
+fn a_guest_can_ask_how_much_time_is_left() {
+    let mut mill = Mill::with(&quick(4_000, 4_000));
+    let left_ms: u64 = mill.ask("time-left").parse().unwrap();
+    assert!((1..=4_000).contains(&left_ms), "{left_ms}");
+}
