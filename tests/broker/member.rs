@@ -149,13 +149,6 @@ impl Member {
         }
     }
 
-    /// Takes in what is there already.
-    pub(crate) fn catch_up(&mut self) {
-        while let Ok(event) = self.inbox.try_recv() {
-            self.absorb(event);
-        }
-    }
-
     fn take_one(&mut self, wait: Duration) {
         let inbox = &mut self.inbox;
         let received = self.runtime.block_on(async { tokio::time::timeout(wait, inbox.recv()).await });
