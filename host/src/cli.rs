@@ -65,8 +65,9 @@ impl LogArgs {
             (Some(level), _, _) => level.clone(),
             (None, true, _) => "warn".to_owned(),
             (None, false, 0) => usual.to_owned(),
-            (None, false, 1) => "debug".to_owned(),
-            (None, false, _) => "trace".to_owned(),
+            // The compiler below us traces every instruction; who wants that names it with --log-level.
+            (None, false, 1) => "info,gristmill=debug".to_owned(),
+            (None, false, _) => "info,gristmill=trace".to_owned(),
         }
     }
 }

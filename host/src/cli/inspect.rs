@@ -30,7 +30,7 @@ struct Report<'r> {
     kind: String,
     bytes: u64,
     digest: String,
-    language: Option<&'r str>,
+    languages: Vec<&'r str>,
     exports: &'r [String],
     imports: Vec<Import<'r>>,
     producers: Vec<Producer<'r>>,
@@ -77,7 +77,7 @@ fn report(inspection: &Inspection) -> Report<'_> {
         kind: inspection.kind.to_string(),
         bytes: inspection.bytes,
         digest: inspection.digest.to_string(),
-        language: inspection.language(),
+        languages: languages(inspection),
         exports: &inspection.exports,
         imports: imports.map(|import| Import { name: &import.name, capability: import.capability }).collect(),
         producers: producers
@@ -87,12 +87,18 @@ fn report(inspection: &Inspection) -> Report<'_> {
     }
 }
 
+/// Every language that had a part in it: a plugin in Rust often holds a C library.
+fn languages(inspection: &Inspection) -> Vec<&str> {
+    let languages = inspection.producers.iter().filter(|producer| producer.field == "language");
+    languages.map(|producer| producer.name.as_str()).collect()
+}
+
 /// Names come out of the file: they are shown with control characters escaped.
 fn describe(inspection: &Inspection, console: &mut Console) {
     console.say(format_args!("kind      {}", inspection.kind));
     console.say(format_args!("size      {} bytes", inspection.bytes));
     console.say(format_args!("digest    {}", inspection.digest));
-    if let Some(language) = inspection.language() {
+    for language in languages(inspection) {
         console.say(format_args!("language  {}", escape(language)));
     }
     for producer in inspection.producers.iter().filter(|producer| producer.field != "language") {

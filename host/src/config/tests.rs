@@ -103,7 +103,7 @@ fn what_is_written_is_what_is_decided() {
 
 #[test]
 fn contradictions_are_refused_with_both_numbers() {
-    let cases: [(&str, &[&str]); 13] = [
+    let cases: [(&str, &[&str]); 12] = [
         ("limits = { time = \"2m\" }", &["10:19", "plugin.limits.time (2m)", "(1m 40s)", "max.poll.interval.ms (5m)"]),
         ("limits = { time = \"1s\", cpu = \"2s\" }", &["plugin.limits.cpu (2s)", "plugin.limits.time (1s)"]),
         ("limits = { memory = \"8 MiB\" }", &["batch.max_bytes (8 MiB)", "plugin.limits.memory (8 MiB)"]),
@@ -111,7 +111,6 @@ fn contradictions_are_refused_with_both_numbers() {
         ("limits = { record = \"33 MiB\" }", &["plugin.limits.record (33 MiB)", "plugin.limits.memory (64 MiB)"]),
         ("[retry]\ninitial = \"2s\"\nmax = \"1s\"", &["11:11", "retry.initial (2s)", "retry.max (1s)"]),
         ("[retry]\njitter = 1.5", &["retry.jitter (1.5)", "between 0.0 and 1.0"]),
-        ("[retry]\nthen = \"stop\"", &["retry.then", "retry.max_attempts = \"unlimited\""]),
         ("[kafka.properties]\n\"session.timeout.ms\" = 6000", &["kafka.drain (10s)", "session.timeout.ms (6s)"]),
         (
             "[kafka.properties]\n\"heartbeat.interval.ms\" = \"60000\"",
@@ -133,6 +132,24 @@ fn contradictions_are_refused_with_both_numbers() {
             assert!(text.contains(part), "{more}: {text:?} lacks {part:?}");
         }
     }
+}
+
+#[test]
+fn r6_unlimited_retries_with_an_exhausted_policy_are_refused() {
+    let text = problems("[retry]\nthen = \"stop\"");
+    assert!(text.contains("11:8: retry.then") && text.contains("\"unlimited\" has no last attempt"), "{text}");
+    let limited = good("[retry]\nthen = \"hold\"\nmax_attempts = 2").policy.retry.attempts;
+    assert!(matches!(limited, Attempts::Limited { then: Exhausted::Hold, .. }), "{limited:?}");
+}
+
+// B4, B6
+#[test]
+fn a_drain_without_room_and_two_ways_to_rebalance_are_refused() {
+    let text = problems("[kafka.properties]\n\"session.timeout.ms\" = 10500");
+    assert!(text.contains("kafka.drain (10s)") && text.contains("session.timeout.ms (10s 500ms)"), "{text}");
+    let both = "[kafka.properties]\n\"partition.assignment.strategy\" = \"range,cooperative-sticky\"";
+    let text = problems(both);
+    assert!(text.contains("11:35: ") && text.contains("name only one"), "{text}");
 }
 
 #[test]

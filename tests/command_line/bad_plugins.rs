@@ -1,0 +1,94 @@
+//! Wrong plugin files and plugins that do not start: what it is, what was wanted, how to get there. Exit code 78, and the
+//! same words from every command that meets the file.
+
+use crate::process::{Run, configuration, plugin};
+
+/// A file that is no plugin, and words that its refusal must hold.
+const FILES: [(&str, &[u8], &str, &str); 8] = [
+    ("empty.wasm", b"", "it is empty", "build it again"),
+    ("text.wasm", b"fn main() {}\n", "it is a text file", "hand over the .wasm file"),
+    ("core.wasm", b"\0asm\x01\0\0\0", "it is a core WebAssembly module", "wasm32-wasip2"),
+    ("module.wat", b"(module)", "it is WebAssembly in text format", "wasm-tools parse"),
+    ("half.wasm", b"\0asm\x0d\0\x01\0\x07\xff", "does not validate", "copy the file whole"),
+    ("program", b"\x7fELF\x02\x01\x01\0", "it is a native program", "build it for WebAssembly"),
+    ("random.wasm", b"\x9d\x02\xfe\0\x11\x13\x80\x81", "it is no WebAssembly at all", "the right file"),
+    ("hollow.wasm", b"\0asm\x0d\0\x01\0", "it exports no process-batch", "wit/plugin.wit"),
+];
+
+#[test]
+fn every_kind_of_wrong_file_is_refused_with_the_way_out() {
+    for (name, bytes, what, way_out) in FILES {
+        let text = configuration("gristmill-echo", "").replace(&plugin("gristmill-echo"), name);
+        let words = [name, what, way_out];
+        Run::new().file(name, bytes).file("g.toml", text).with(&["check", "g.toml"]).refused(78, &words);
+        Run::new().file(name, bytes).with(&["inspect", name]).refused(78, &words);
+        Run::new().file(name, bytes).with(&["call", name]).refused(78, &words);
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let text = configuration("gristmill-echo", "").replace(&plugin("gristmill-echo"), "nowhere.wasm");
+    let ended = Run::new().file("g.toml", text).with(&["check", "g.toml"]);
+    ended.refused(78, &["cannot read the plugin nowhere.wasm", "check plugin.path"]);
+    Run::new().with(&["inspect", "."]).refused(78, &["cannot read the plugin ."]);
+}
+
+#[test]
+fn a_plugin_lies_beside_its_configuration() {
+    let bytes = std::fs::read(plugin("gristmill-echo")).unwrap();
+    let text = configuration("gristmill-echo", "").replace(&plugin("gristmill-echo"), "echo.wasm");
+    let run = Run::new().file("etc/echo.wasm", bytes).file("etc/g.toml", text);
+    run.with(&["check", "etc/g.toml"]).good();
+}
+
+#[test]
+fn another_file_than_the_pinned_one_is_refused_with_both_digests() {
+    let pinned = format!("sha256:{}", "0".repeat(64));
+    let text = configuration("gristmill-echo", &format!("digest = \"{pinned}\"\n"));
+    let ended = Run::new().file("g.toml", text).with(&["check", "g.toml"]);
+    ended.refused(78, &["has the digest sha256:", &pinned, "deploy the file that was pinned, or pin this one"]);
+}
+
+#[test]
+fn the_digest_that_inspect_prints_is_the_one_to_pin() {
+    let ended = Run::new().with(&["inspect", &plugin("gristmill-echo"), "--output", "json"]);
+    let [report] = ended.json().try_into().unwrap();
+    let digest = report["digest"].as_str().unwrap();
+    let text = configuration(
+        "gristmill-echo",
+        &format!("digest = \"{}\"\n", digest.to_uppercase().replace("SHA256", "sha256")),
+    );
+    Run::new().file("g.toml", text).with(&["check", "g.toml"]).good();
+}
+
+#[test]
+fn a_plugin_that_does_not_start_is_refused_with_its_own_words() {
+    let check = |init: &str, more: &str| {
+        let text = configuration("gristmill-mischief", &format!("{more}settings = {{ init = \"{init}\" }}\n"));
+        Run::new().file("g.toml", text).with(&["check", "g.toml"])
+    };
+    check("error:no table orders", "").refused(78, &["it does not start", "no table orders"]);
+    check("panic:the flour is damp", "").refused(78, &["it does not start", "the flour is damp"]);
+    check("spin", "limits = { time = \"300ms\" }\n").refused(78, &["it does not start", "300ms"]);
+    check("grow:200", "").refused(78, &["it does not start"]);
+    check("exit0", "").refused(78, &["it does not start"]);
+}
+
+#[test]
+fn inspect_says_what_a_plugin_is_and_wants() {
+    let ended = Run::new().with(&["inspect", &plugin("gristmill-echo")]);
+    let printed = &ended.good().stdout;
+    for word in [
+        "kind      it is a WebAssembly component",
+        "digest    sha256:",
+        "language  Rust",
+        "exports   gristmill:plugin/handler@",
+    ] {
+        assert!(printed.contains(word), "{word} is not in {printed}");
+    }
+    let ended = Run::new().with(&["inspect", &plugin("gristmill-echo"), "--output", "json"]);
+    let [report] = ended.json().try_into().unwrap();
+    assert_eq!((&report["ok"], &report["refusals"]), (&true.into(), &serde_json::json!([])));
+    assert!(report["imports"].as_array().unwrap().iter().all(|import| import["capability"].is_string()), "{report}");
+}

@@ -1,0 +1,114 @@
+//! `call`: records from a file through a plugin, its answer as the exit code.
+
+use crate::process::{Ended, Run, configuration, plugin};
+
+fn call(records: &str, arguments: &[&str]) -> Ended {
+    let plugin = plugin("gristmill-mischief");
+    Run::new().file("r.jsonl", records).with(&[&["call", &plugin, "r.jsonl"], arguments].concat())
+}
+
+#[test]
+fn each_answer_has_its_exit_code_and_words() {
+    let ended = call("{\"key\":\"ok\"}", &[]);
+    assert!(ended.good().stdout.starts_with("batch 1: ok (1 records, "), "{}", ended.stdout);
+    call("{\"key\":\"retry:the database is down\"}", &[]).refused(75, &["retryable", "the database is down"]);
+    call("{\"key\":\"fatal:no such table\"}", &[]).refused(65, &["fatal", "no such table"]);
+    call("{\"key\":\"panic:the stone cracked\"}", &[]).refused(76, &["broke", "(trap)", "the stone cracked"]);
+    call("{\"key\":\"exit0\"}", &[]).refused(76, &["(exit)"]);
+    call("{\"key\":\"grow:500\"}", &[]).refused(76, &["(memory)"]);
+    call("{\"key\":\"effects\"}", &[]).refused(76, &["(contract)"]);
+}
+
+#[test]
+fn a_guest_that_does_not_end_is_ended_by_the_configured_limit() {
+    let text = configuration("gristmill-mischief", "[plugin.limits]\ntime = \"200ms\"\n");
+    let plugin = plugin("gristmill-mischief");
+    let run = Run::new().file("g.toml", text).input("{\"key\":\"spin\"}\n");
+    run.with(&["call", &plugin, "--config", "g.toml"]).refused(76, &["(timeout)", "200ms"]);
+}
+
+#[test]
+fn machines_get_one_line_for_each_batch() {
+    let records = "{\"key\":\"ok\"}\n{}\n{\"key\":\"retry-after:1500\"}\n{}\n{\"key\":\"ok\"}\n";
+    let ended = call(records, &["--batch", "2", "--output", "json"]);
+    assert_eq!(ended.code, 75);
+    let lines = ended.json();
+    assert_eq!(lines.len(), 2, "what lies behind a batch that is not ok is not handed over: {ended:#?}");
+    assert_eq!((&lines[0]["batch"], &lines[0]["records"], &lines[0]["outcome"]), (&1.into(), &2.into(), &"ok".into()));
+    assert_eq!(
+        (&lines[1]["outcome"], &lines[1]["after_ms"], &lines[1]["reason"]),
+        (&"retryable".into(), &1500.into(), &"later".into())
+    );
+}
+
+#[test]
+fn records_reach_the_plugin_as_they_are_written() {
+    let records = r#"{"topic":"t","partition":2,"offset":40,"key":"dump","value":null,"timestamp":-1}
+{"topic":"t","partition":2,"key":null,"value":"","headers":[["h",null],["h",""],{"key":"h","value":"x"}]}
+{"topic":"t","partition":2,"key":"","value_b64":"/wA=","timestamp":7,"timestamp_type":"log_append"}
+"#;
+    let ended = call(records, &["--attempt", "3", "--output", "json"]);
+    let reason = ended.json()[0]["reason"].as_str().unwrap().to_owned();
+    // A plugin's words are escaped: line feeds are no line feeds any more.
+    let lines: Vec<&str> = reason.split("\\n").collect();
+    assert!(lines[0].starts_with("call attempt=3 limit=5000 part=false sha256:"), "{reason}");
+    let wanted = [
+        "t/2/40 create(-1) 'dump' null []",
+        "t/2/41 none null '' [h=null,h='',h='x']",
+        "t/2/42 append(7) '' '\u{fffd}\\u{0}' []",
+    ];
+    assert_eq!(lines[1..], wanted, "{reason}");
+}
+
+#[test]
+fn settings_come_from_the_configuration() {
+    let text = configuration("gristmill-count", "settings = { rehearse_fatal = \"x\" }\n");
+    let plugin = plugin("gristmill-count");
+    let run = Run::new().file("g.toml", text).input("{\"key\":\"x\"}\n");
+    run.with(&["call", &plugin, "-c", "g.toml"]).refused(65, &["rehearse a fatal answer"]);
+    let ended = Run::new().input("{\"key\":\"x\"}\n").with(&["call", &plugin]);
+    let said = "counted 1 records under 1 keys";
+    assert!(ended.good().stderr.contains(said), "what a plugin prints is shown: {}", ended.stderr);
+}
+
+#[test]
+fn a_line_that_is_no_record_is_named_with_its_place() {
+    call("{}\n{\"vale\":1}\n", &[]).refused(78, &["r.jsonl:2:7: unknown field `vale`"]);
+    call("{\"key\":\"a\",\"key_b64\":\"YQ==\"}", &[]).refused(78, &["r.jsonl:1:", "key and key_b64 are both given"]);
+    let ended = Run::new().with(&["call", &plugin("gristmill-echo"), "nowhere.jsonl"]);
+    ended.refused(78, &["cannot read records from nowhere.jsonl"]);
+}
+
+#[test]
+fn no_records_is_no_empty_batch() {
+    let ended = call("\n\n", &[]);
+    assert_eq!(
+        (ended.good().stdout.as_str(), ended.stderr.as_str()),
+        ("", "there are no records, so nothing was handed over\n")
+    );
+}
+
+#[test]
+fn a_plugins_words_cannot_move_the_cursor_or_forge_a_line() {
+    let ended = call("{\"key\":\"fatal:\\u001b[2Ja\\ngristmill: done\"}", &[]);
+    assert_eq!(ended.code, 65);
+    assert!(!ended.printed().contains('\u{1b}'), "{}", ended.printed());
+    assert!(ended.last_line().starts_with("gristmill: the plugin said fatal"), "{}", ended.stderr);
+}
+
+#[test]
+fn values_without_a_configuration_to_lie_over_are_a_usage_error() {
+    call("{}", &["--set", "batch.max_records=1"]).refused(2, &["batch.max_records=1", "--config"]);
+}
+
+#[test]
+fn logs_for_machines_have_their_four_keys_first() {
+    let plugin = plugin("gristmill-count");
+    let ended = Run::new().input("{\"key\":\"x\"}\n").with(&["call", &plugin, "--log-format", "json"]);
+    let line = ended.good().stderr.lines().next().unwrap();
+    let fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(line).unwrap();
+    let text = |key: &str| fields[key].as_str().unwrap();
+    assert!(line.starts_with("{\"ts\":\"2"), "{line}");
+    assert_eq!((text("level"), text("target"), text("stream")), ("info", "gristmill::plugin", "stdout"));
+    assert_eq!((text("msg"), text("plugin").len()), ("counted 1 records under 1 keys", 12));
+}

@@ -1,0 +1,148 @@
+//! `check`: what is wrong with a configuration, where, and what to write instead.
+
+use crate::process::{Ended, Run, configuration};
+
+fn check(more: &str) -> Ended {
+    let text = configuration("gristmill-echo", more);
+    Run::new().file("g.toml", text).with(&["check", "g.toml"])
+}
+
+#[test]
+fn a_good_configuration_with_a_good_plugin_ends_well() {
+    let ended = check("");
+    let printed = &ended.good().stdout;
+    assert!(printed.starts_with("orders-to-nowhere: configuration and plugin fit (sha256:"), "{printed}");
+}
+
+#[test]
+fn validate_is_another_name_for_check() {
+    let text = configuration("gristmill-echo", "");
+    Run::new().file("g.toml", text).with(&["validate", "--config", "g.toml"]).good();
+}
+
+#[test]
+fn an_unknown_key_is_underlined_and_the_right_one_named() {
+    let ended = check("[batch]\nmax_record = 5\n");
+    assert_eq!(ended.code, 78);
+    let wanted = "  10 | max_record = 5\n     | ^^^^^^^^^^\n\
+                  gristmill: g.toml:10:1: unknown key \"max_record\" in [batch]; did you mean \"max_records\"?\n";
+    assert_eq!(ended.stderr, wanted);
+    assert_eq!(ended.stdout, "");
+}
+
+#[test]
+fn a_wrong_type_is_underlined_and_the_right_one_named() {
+    let ended = check("[batch]\nmax_records = \"many\"\n");
+    let wanted = "  10 | max_records = \"many\"\n     |               ^^^^^^\n\
+                  gristmill: g.toml:10:15: batch.max_records = \"many\": wanted a whole number from 1 to 4294967295\n";
+    assert_eq!((ended.code, ended.stderr.as_str()), (78, wanted));
+}
+
+#[test]
+fn contradictory_numbers_are_refused_with_both_and_the_way_out() {
+    check("[plugin.limits]\ntime = \"3m\"\n").refused(
+        78,
+        &[
+            "g.toml:10:8: ",
+            "plugin.limits.time (3m)",
+            "max.poll.interval.ms (5m)",
+            "lower the first or raise the second",
+        ],
+    );
+    check("[retry]\nmax_attempts = \"unlimited\"\nthen = \"hold\"\n")
+        .refused(78, &["g.toml:11:8: ", "has no last attempt"]);
+}
+
+#[test]
+fn all_contradictions_are_shown_and_the_first_comes_last() {
+    let ended = check("[retry]\ninitial = \"2m\"\njitter = 3.0\n[batch]\nworkers = 2\n");
+    ended.refused(78, &["g.toml:13:11: batch.workers = 2", "(and 2 more, above)"]);
+    assert!(ended.stderr.contains("g.toml:10:11: retry.initial (2m)"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("g.toml:11:10: retry.jitter (3)"), "{}", ended.stderr);
+}
+
+#[test]
+fn refused_properties_are_named_with_the_reason() {
+    let property = |line: &str| check(&format!("[kafka.properties]\n{line}\n"));
+    property("\"enable.auto.commit\" = true").refused(78, &["g.toml:10:24: ", "enable.auto.commit", "the host's own"]);
+    property("\"plugin.library.paths\" = \"x\"").refused(78, &["g.toml:10:26: ", "never accepted", "native code"]);
+    property("\"acks\" = \"all\"").refused(78, &["acks is for producers"]);
+    property("\"sesion.timeout.ms\" = 1").refused(78, &["did you mean \"session.timeout.ms\"?"]);
+}
+
+#[test]
+fn what_a_later_version_has_is_refused() {
+    check("[dead_letter]\ntopic = \"x\"\n").refused(78, &["g.toml:9:2: ", "this version does not have it yet"]);
+}
+
+#[test]
+fn a_missing_choice_is_asked_for() {
+    let text = configuration("gristmill-echo", "").replace("auto_offset_reset = \"earliest\"\n", "");
+    let ended = Run::new().file("g.toml", text).with(&["check", "g.toml"]);
+    ended.refused(78, &["g.toml:1:1: [kafka] lacks the key \"auto_offset_reset\"", "it must be chosen"]);
+}
+
+#[test]
+fn text_in_another_notation_is_told_where_it_leaves_it() {
+    let cases =
+        [("g.toml", "[kafka\n", "g.toml:1:"), ("g.json", "{\"a\": }", "g.json:1:"), ("g.yaml", "a: [\n", "g.yaml:")];
+    for (name, text, place) in cases {
+        Run::new().file(name, text).with(&["check", name]).refused(78, &[place, "this is not "]);
+    }
+}
+
+#[test]
+fn a_file_that_is_no_configuration_is_named() {
+    Run::new().with(&["check", "nowhere.toml"]).refused(78, &["cannot read the configuration nowhere.toml"]);
+    Run::new().file("g.ini", "").with(&["check", "g.ini"]).refused(78, &["it ends in .toml, .json, .yaml or .yml"]);
+    Run::new().file("g.toml", [0xff]).with(&["check", "g.toml"]).refused(78, &["cannot read the configuration g.toml"]);
+}
+
+#[test]
+fn an_undefined_variable_is_an_error_at_its_place() {
+    let text = configuration("gristmill-echo", "").replace("127.0.0.1:1", "${BROKERS_OF_NOBODY}");
+    let ended = Run::new().file("g.toml", &text).with(&["check", "g.toml"]);
+    ended.refused(78, &["g.toml:2:21: the variable BROKERS_OF_NOBODY is not set", "${BROKERS_OF_NOBODY:-default}"]);
+    Run::new().file("g.toml", &text).variable("BROKERS_OF_NOBODY", "b:1").with(&["check", "g.toml"]).good();
+}
+
+#[test]
+fn origin_says_where_each_value_comes_from() {
+    let text = configuration("gristmill-echo", "[batch]\nmax_bytes = \"2 MiB\"\n");
+    let run = Run::new().file("g.toml", text).variable("GRISTMILL__BATCH__MAX_RECORDS", "7");
+    let ended = run.with(&["check", "g.toml", "--origin", "--set", "batch.max_wait=3s", "-X", "client.rack=r1"]);
+    let printed = &ended.good().stdout;
+    let line = |path: &str| {
+        let found = printed.lines().find(|line| line.starts_with(path));
+        found.unwrap_or_else(|| panic!("{path} is not in {printed}")).split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(line("batch.max_records"), "batch.max_records = 7 # environment variable GRISTMILL__BATCH__MAX_RECORDS");
+    assert_eq!(line("batch.max_bytes"), "batch.max_bytes = \"2 MiB\" # g.toml:10:13");
+    assert_eq!(line("batch.max_wait"), "batch.max_wait = \"3s\" # flag --set batch.max_wait");
+    assert_eq!(line("kafka.properties"), "kafka.properties.\"client.rack\" = \"r1\" # flag -X client.rack");
+    assert_eq!(line("retry.initial"), "retry.initial = \"200ms\" # default");
+}
+
+#[test]
+fn machines_get_one_document_whatever_the_end() {
+    let text = configuration("gristmill-echo", "");
+    let good = Run::new().file("g.toml", &text).with(&["check", "g.toml", "--output", "json"]);
+    let [report] = good.json().try_into().unwrap();
+    assert_eq!(
+        (&report["ok"], &report["pipeline"], &report["exit"]),
+        (&true.into(), &"orders-to-nowhere".into(), &0.into())
+    );
+    let bad =
+        Run::new().file("g.toml", &text).with(&["check", "g.toml", "--output", "json", "--set", "batch.max_record=1"]);
+    let [report] = bad.json().try_into().unwrap();
+    assert_eq!((bad.code, &report["ok"], &report["exit"]), (78, &false.into(), &78.into()));
+    assert!(report["why"].as_str().unwrap().contains("did you mean \"max_records\"?"), "{report}");
+}
+
+#[test]
+fn a_warning_is_given_and_is_no_error() {
+    let ended = check("[plugin.limits]\ntime = \"30s\"\n");
+    assert_eq!(ended.code, 0, "{ended:#?}");
+    let wanted = "shutdown.grace (20s) is shorter than plugin.limits.time (30s)";
+    assert!(ended.stderr.contains(wanted), "{}", ended.stderr);
+}

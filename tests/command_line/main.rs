@@ -1,0 +1,15 @@
+//! The `gristmill` binary as whoever uses it meets it: arguments in, exit code and words out.
+//!
+//! Reaches no broker but librdkafka's mock, and nothing outside this machine.
+
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod bad_plugins;
+mod call;
+mod check;
+mod examples;
+mod online;
+mod process;
+mod secrets;
+mod words;
