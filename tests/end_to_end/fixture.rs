@@ -30,7 +30,7 @@ fn a_group_has_the_offsets_that_it_was_given() {
 
 #[test]
 fn a_killed_broker_keeps_its_records_and_its_port() {
-    let mut broker = Broker::start(&Options::default()).unwrap();
+    let broker = Broker::start(&Options::default()).unwrap();
     let bootstrap = broker.bootstrap();
     create_topic(&bootstrap, "kept", 1);
     let loaded = load(&bootstrap, "kept", 1, 50);

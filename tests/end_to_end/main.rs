@@ -1,4 +1,16 @@
 //! The `gristmill` binary as a process against a real Apache Kafka. Every judgement is made by observers outside the host:
 //! the loader's list of acknowledged records, the witness guest's reports, and Kafka's own tools.
+//!
+//! The short form runs with every `cargo xtask test`, the long one by `cargo xtask chaos`.
 
+mod answers;
+mod chance;
+mod clean;
 mod fixture;
+mod kill;
+mod members;
+mod offsets;
+mod outage;
+mod pipeline;
+mod start;
+mod stop;

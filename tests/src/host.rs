@@ -100,7 +100,8 @@ impl Host {
     /// When it does not come in time; the panic shows what was printed instead.
     pub fn wait_for_line(&self, text: &str, within: Duration) -> String {
         let found = self.lines.wait(within, |lines| lines.iter().find(|line| line.contains(text)).cloned());
-        found.unwrap_or_else(|| panic!("no line with {text:?} within {within:?}; {}", self.printed()))
+        found
+            .unwrap_or_else(|| panic!("no line with {text:?} within {within:?}, or before the end; {}", self.printed()))
     }
 
     /// Waits until the condition holds for the lines so far.
@@ -109,7 +110,9 @@ impl Host {
     ///
     /// When it does not hold in time; the panic shows what was printed.
     pub fn wait_until<T>(&self, what: &str, within: Duration, found: impl FnMut(&[String]) -> Option<T>) -> T {
-        self.lines.wait(within, found).unwrap_or_else(|| panic!("not within {within:?}: {what}; {}", self.printed()))
+        self.lines
+            .wait(within, found)
+            .unwrap_or_else(|| panic!("not within {within:?}, or before the end: {what}; {}", self.printed()))
     }
 
     /// Sends a signal by its name, without SIG.

@@ -10,50 +10,60 @@ pub struct Lines(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    lines: Mutex<Vec<String>>,
+    state: Mutex<State>,
     news: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    lines: Vec<String>,
+    /// Streams that are still being read. Without one, no line can come any more.
+    streams: usize,
 }
 
 impl Lines {
     /// Reads a stream to its end on a thread of its own.
     pub fn read_from(&self, stream: impl Read + Send + 'static) -> std::thread::JoinHandle<()> {
         let lines = self.clone();
+        lines.change(|state| state.streams += 1);
         std::thread::spawn(move || {
             for line in BufReader::new(stream).split(b'\n') {
                 let Ok(line) = line else { break };
-                lines.add(String::from_utf8_lossy(&line).into_owned());
+                let line = String::from_utf8_lossy(&line).into_owned();
+                lines.change(|state| state.lines.push(line));
             }
+            lines.change(|state| state.streams -= 1);
         })
-    }
-
-    /// Adds a line.
-    pub fn add(&self, line: String) {
-        self.lock().push(line);
-        self.0.news.notify_all();
     }
 
     /// All lines so far.
     #[must_use]
     pub fn all(&self) -> Vec<String> {
-        self.lock().clone()
+        self.lock().lines.clone()
     }
 
-    /// Waits until the condition holds for the lines so far; returns what it found, or `None` when time is up.
+    /// Waits until the condition holds for the lines so far; returns what it found, or `None` when time is up or no line can
+    /// come any more.
     pub fn wait<T>(&self, within: Duration, mut found: impl FnMut(&[String]) -> Option<T>) -> Option<T> {
         let deadline = Instant::now() + within;
-        let mut lines = self.lock();
+        let mut state = self.lock();
         loop {
-            if let Some(value) = found(&lines) {
+            if let Some(value) = found(&state.lines) {
                 return Some(value);
             }
-            let left = deadline.checked_duration_since(Instant::now())?;
-            lines = self.0.news.wait_timeout(lines, left).unwrap_or_else(PoisonError::into_inner).0;
+            let left = deadline.checked_duration_since(Instant::now()).filter(|_| state.streams > 0)?;
+            state = self.0.news.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<String>> {
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
+        self.0.news.notify_all();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
         // A test that panicked while it held the lock has broken nothing: lines are only added.
-        self.0.lines.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -68,7 +78,8 @@ mod tests {
         let is_two = |lines: &[String]| lines.iter().position(|line| line == "two");
         assert_eq!(lines.wait(Duration::ZERO, is_two), Some(1));
         let is_three = |lines: &[String]| lines.iter().position(|line| line == "three");
-        assert_eq!(lines.wait(Duration::from_millis(10), is_three), None);
+        // Not after an hour: the stream has ended.
+        assert_eq!(lines.wait(Duration::from_secs(3_600), is_three), None);
     }
 
     #[test]

@@ -12,7 +12,8 @@ use crate::workspace;
 const TARGET: &str = "wasm32-wasip2";
 
 /// The packages that are plugins, by their cargo names. `plugins/sdk/rust` is a library and no plugin.
-const PACKAGES: &[&str] = &["gristmill-echo", "gristmill-count", "gristmill-mischief", "gristmill-witness"];
+const PACKAGES: &[&str] =
+    &["gristmill-count", "gristmill-echo", "gristmill-mischief", "gristmill-noop", "gristmill-witness"];
 
 /// The folder in which built plugins lie.
 #[must_use]

@@ -1,0 +1,81 @@
+//! Several hosts in one group: partitions move, nothing is lost, no commit overtakes another.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use gristmill_tests::{Loaded, Seen, shared_broker};
+
+use crate::chance::{Chance, long};
+use crate::pipeline::{Pipeline, SOON, stop};
+
+const BATCH: i64 = 200;
+
+/// B1, B9: a second host joins and leaves again and again, in order or by a kill.
+#[test]
+fn a_host_that_comes_and_goes_loses_nothing() {
+    come_and_go(Pipeline::new(shared_broker(), "moving"));
+}
+
+/// B6: the same with whole assignments instead of incremental ones.
+#[test]
+fn a_host_that_comes_and_goes_loses_nothing_with_the_eager_protocol() {
+    come_and_go(Pipeline::new(shared_broker(), "eager").property("partition.assignment.strategy", "range"));
+}
+
+/// B6: the same with the broker's own assignment (KIP-848), for which no session settings may be given.
+#[test]
+fn a_host_that_comes_and_goes_loses_nothing_with_the_consumer_protocol() {
+    let pipeline = Pipeline::new(shared_broker(), "consumer").property("group.protocol", "consumer");
+    come_and_go(pipeline.without_property("session.timeout.ms").without_property("heartbeat.interval.ms"));
+}
+
+fn come_and_go(pipeline: Pipeline<'_>) {
+    let (lasts, rounds_max) = if long() { (Duration::from_secs(60), 15) } else { (Duration::from_secs(8), 2) };
+    let pipeline = pipeline.batches_of(200).set("batch", "max_wait", "\"100ms\"").setting("pause_ms", "20");
+    let loaded = pipeline.load(6, 400 * (2 + rounds_max));
+    let mut chance = Chance::new();
+    let begun = Instant::now();
+    let stays = pipeline.run();
+    let mut seen_by_guests = Seen::default();
+    let mut committed = BTreeMap::new();
+    let mut leaves = 0;
+    while begun.elapsed() < lasts && leaves < rounds_max {
+        let comes = pipeline.run();
+        comes.wait_for_line("assigned", SOON);
+        chance.let_pass(Duration::from_secs(3));
+        // Every other time without a word.
+        let lines = if leaves % 2 == 0 { stop(comes) } else { comes.kill() };
+        seen_by_guests.extend(Seen::from_lines(&lines));
+        leaves += 1;
+        committed = risen(&committed, pipeline.committed());
+    }
+    stays.wait_until("the rest", SOON * 3, |lines| {
+        all(&seen_by_guests, lines).missing(&loaded).is_empty().then_some(())
+    });
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    judge(&all(&seen_by_guests, &stop(stays)), &loaded, leaves);
+}
+
+fn all(others: &Seen, lines: &[String]) -> Seen {
+    let mut all = others.clone();
+    all.extend(Seen::from_lines(lines));
+    all
+}
+
+fn judge(seen: &Seen, loaded: &Loaded, leaves: u64) {
+    assert_eq!(seen.missing(loaded), "");
+    let repeats = seen.repeats();
+    println!("{repeats} repeats after {leaves} rounds");
+    // In each round partitions move twice, and each time both hosts may have to give up what they have in flight.
+    let repeats_max = i64::try_from(leaves).unwrap() * 2 * 2 * 2 * BATCH;
+    assert!(repeats <= repeats_max, "{repeats} repeats after {leaves} rounds, more than {repeats_max}");
+}
+
+/// No committed offset ever goes back (I-04).
+#[track_caller]
+fn risen(before: &BTreeMap<i32, i64>, now: BTreeMap<i32, i64>) -> BTreeMap<i32, i64> {
+    for (partition, next) in before {
+        assert!(now.get(partition) >= Some(next), "partition {partition} went back from {next}: {now:?}");
+    }
+    now
+}

@@ -1,0 +1,95 @@
+//! Offsets that are not there: the partition is held with a reason, and nothing is skipped in silence.
+
+use std::collections::BTreeMap;
+
+use gristmill_tests::{Seen, shared_broker};
+
+use crate::pipeline::{Pipeline, SOON, stop, wait_until_all_seen, wait_until_handed_over};
+
+/// O1: a committed offset whose records were deleted holds its partition; the others flow.
+#[test]
+fn deleted_records_hold_their_partition() {
+    let broker = shared_broker();
+    let pipeline = Pipeline::new(broker, "deleted").set("batch", "max_wait", "\"100ms\"");
+    let loaded = pipeline.load(2, 100);
+    broker.set_committed(&pipeline.group, &pipeline.topic, 0, 20).unwrap();
+    broker.delete_records(&pipeline.topic, &[(0, 60)]).unwrap();
+    let mut host = pipeline.run();
+    let words = host.wait_for_line("held", SOON);
+    assert!(words.contains("20") && words.contains("60"), "from where to where is not said: {words}");
+    wait_until_handed_over(&host, 100, SOON);
+    pipeline.wait_until_committed(&BTreeMap::from([(0, 20), (1, 100)]), SOON);
+    assert!(host.runs());
+    let seen = Seen::from_lines(&stop(host));
+    assert_eq!(seen.next_offsets(), BTreeMap::from([(1, 100)]));
+    assert_eq!(pipeline.committed(), BTreeMap::from([(0, 20), (1, loaded.end_offsets()[&1])]));
+}
+
+/// O1: unless the configuration explicitly says where to go on.
+#[test]
+fn deleted_records_can_be_passed_over_where_the_operator_says_so() {
+    let broker = shared_broker();
+    let pipeline = Pipeline::new(broker, "passed").set("batch", "max_wait", "\"100ms\"");
+    let pipeline = pipeline.set("kafka", "on_out_of_range", "\"earliest\"");
+    let loaded = pipeline.load(1, 100);
+    broker.set_committed(&pipeline.group, &pipeline.topic, 0, 20).unwrap();
+    broker.delete_records(&pipeline.topic, &[(0, 60)]).unwrap();
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    let seen = Seen::from_lines(&stop(host));
+    assert_eq!((seen.handed_over(), seen.missing(&loaded)), (40, "0: 0..60".to_owned()));
+}
+
+/// O1: a group without offsets is held where nothing may be assumed.
+#[test]
+fn a_group_without_offsets_is_held_where_the_operator_chose_error() {
+    let broker = shared_broker();
+    let pipeline = Pipeline::new(broker, "nothing").set("kafka", "auto_offset_reset", "\"error\"");
+    let _ = pipeline.load(1, 10);
+    let host = pipeline.run();
+    host.wait_for_line("held", SOON);
+    let seen = Seen::from_lines(&stop(host));
+    assert_eq!(seen.handed_over(), 0);
+    assert!(pipeline.committed().is_empty());
+}
+
+/// C8: where nothing was committed, the resolved start is committed once, so that a crash before the first commit cannot
+/// skip anything.
+#[test]
+fn the_start_position_is_committed_when_nothing_was() {
+    let pipeline = Pipeline::new(shared_broker(), "start").batches_of(1_000);
+    let _ = pipeline.load(1, 10);
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&BTreeMap::from([(0, 0)]), SOON);
+    assert_eq!(Seen::from_lines(&stop(host)).handed_over(), 0);
+}
+
+/// C9: what is committed for an idle partition is what was committed for it.
+#[test]
+fn an_idle_partition_keeps_its_offset() {
+    let broker = shared_broker();
+    let pipeline = Pipeline::new(broker, "kept").set("batch", "max_wait", "\"100ms\"");
+    let loaded = pipeline.load(2, 10);
+    broker.set_committed(&pipeline.group, &pipeline.topic, 1, 10).unwrap();
+    let host = pipeline.run();
+    wait_until_handed_over(&host, 10, SOON);
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    let seen = Seen::from_lines(&stop(host));
+    assert_eq!(seen.next_offsets(), BTreeMap::from([(0, 10)]));
+    let again = pipeline.run();
+    again.wait_for_line("assigned", SOON);
+    stop(again);
+    assert_eq!(pipeline.committed(), loaded.end_offsets());
+}
+
+/// A2: a batch of one record closes at once, a hundred times over.
+#[test]
+fn many_small_batches_commit_every_record() {
+    let pipeline = Pipeline::new(shared_broker(), "small").set("batch", "max_records", "1");
+    let loaded = pipeline.load(2, 100);
+    let host = pipeline.run();
+    wait_until_all_seen(&host, &loaded, SOON);
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    let seen = Seen::from_lines(&stop(host));
+    assert_eq!((seen.handed_over(), seen.repeats()), (200, 0));
+}

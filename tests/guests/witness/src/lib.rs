@@ -1,0 +1,124 @@
+//! A guest that reports what it was given, as `saw PARTITION FIRST LAST ATTEMPT` for each run of consecutive offsets, and
+//! answers as its settings say. The end-to-end tests read the reports out of the host's log.
+//!
+//! Settings: `pause_ms` is how long a batch takes. `fatal_at`, `retry_at` and `trap_at` name a record as `PARTITION:OFFSET`: the
+//! batch that holds it is answered with fatal, with retryable on its first `retry_attempts` attempts (1 when unset), or not at
+//! all, because the guest traps. `check_keys` traps when a record's key is not `PARTITION-OFFSET`, as the loader of the tests
+//! writes it.
+
+#![expect(clippy::print_stdout, reason = "the report is what this guest is for")]
+
+use std::time::Duration;
+
+use gristmill_plugin::{Batch, Failure, Record, Retry, fatal, handler, setting};
+
+handler!(process);
+
+fn process(batch: &Batch) -> Result<(), Failure> {
+    witness(batch, setting, |line| println!("{line}"))
+}
+
+fn witness(
+    batch: &Batch,
+    setting: impl Fn(&str) -> Option<String>,
+    mut report: impl FnMut(String),
+) -> Result<(), Failure> {
+    for (partition, first, last) in runs(batch) {
+        report(format!("saw {partition} {first} {last} {}", batch.attempt()));
+    }
+    if setting("check_keys").is_some() {
+        check_keys(batch);
+    }
+    if let Some(pause) = number(setting("pause_ms")) {
+        std::thread::sleep(Duration::from_millis(pause));
+    }
+    assert!(!holds(batch, setting("trap_at")), "the witness was told to trap");
+    if holds(batch, setting("fatal_at")) {
+        return Err(fatal("the witness was told to say fatal"));
+    }
+    let attempts = number(setting("retry_attempts")).unwrap_or(1);
+    if holds(batch, setting("retry_at")) && u64::from(batch.attempt()) <= attempts {
+        return Err(Retry::now().because("the witness was told to say retryable"));
+    }
+    Ok(())
+}
+
+/// The runs of consecutive offsets in the batch, as partition, first and last offset, in the order in which they begin.
+fn runs(batch: &Batch) -> Vec<(i32, i64, i64)> {
+    let mut runs: Vec<(i32, i64, i64)> = Vec::new();
+    for record in batch {
+        // The latest run of that partition: records of several partitions may take turns.
+        let latest = runs.iter_mut().rev().find(|(partition, ..)| *partition == record.partition());
+        match latest {
+            Some((_, _, last)) if *last + 1 == record.offset() => *last = record.offset(),
+            _ => runs.push((record.partition(), record.offset(), record.offset())),
+        }
+    }
+    runs
+}
+
+fn check_keys(batch: &Batch) {
+    for record in batch {
+        let wanted = format!("{}-{}", record.partition(), record.offset());
+        assert_eq!(record.key(), Some(wanted.as_bytes()), "the key of {}", record.idempotency_key());
+    }
+}
+
+fn holds(batch: &Batch, place: Option<String>) -> bool {
+    let Some(place) = place else { return false };
+    let is_there = |record: Record<'_>| format!("{}:{}", record.partition(), record.offset()) == place;
+    batch.records().any(is_there)
+}
+
+fn number(text: Option<String>) -> Option<u64> {
+    text?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use gristmill_plugin::{Fixture, FixtureRecord, Outcome, run_batch};
+
+    use super::witness;
+
+    fn run(fixture: Fixture, settings: &'static [(&str, &str)]) -> (Outcome, Vec<String>) {
+        let setting =
+            move |name: &str| settings.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        let mut lines = Vec::new();
+        let outcome = run_batch(|batch| witness(batch, setting, |line| lines.push(line)), fixture);
+        (outcome, lines)
+    }
+
+    fn record(partition: i32, offset: i64) -> FixtureRecord {
+        FixtureRecord::new().at("t", partition, offset).key(format!("{partition}-{offset}"))
+    }
+
+    #[test]
+    fn runs_are_reported_even_when_partitions_take_turns_and_offsets_have_gaps() {
+        let fixture =
+            Fixture::new().record(record(0, 5)).record(record(1, 1)).record(record(0, 6)).record(record(0, 9));
+        let (outcome, lines) = run(fixture, &[("check_keys", "yes")]);
+        assert_eq!(outcome, Outcome::Ok);
+        assert_eq!(lines, ["saw 0 5 6 1", "saw 1 1 1 1", "saw 0 9 9 1"]);
+    }
+
+    #[test]
+    fn the_answer_is_what_the_settings_say() {
+        let fixture = || Fixture::new().record(record(0, 5)).record(record(0, 6));
+        assert!(matches!(run(fixture(), &[("fatal_at", "0:6")]).0, Outcome::Fatal { .. }));
+        assert!(matches!(run(fixture(), &[("retry_at", "0:5")]).0, Outcome::Retryable { .. }));
+        assert_eq!(run(fixture().attempt(2), &[("retry_at", "0:5")]).0, Outcome::Ok);
+        assert_eq!(run(fixture(), &[("fatal_at", "1:6"), ("retry_at", "0:55")]).0, Outcome::Ok);
+    }
+
+    #[test]
+    #[should_panic(expected = "told to trap")]
+    fn a_trap_is_a_trap_on_every_attempt() {
+        run(Fixture::new().record(record(0, 5)).attempt(9), &[("trap_at", "0:5")]);
+    }
+
+    #[test]
+    #[should_panic(expected = "the key of t/0/7")]
+    fn a_record_with_another_records_key_is_noticed() {
+        run(Fixture::new().record(record(0, 8).at("t", 0, 7)), &[("check_keys", "yes")]);
+    }
+}
