@@ -9,8 +9,8 @@ use std::time::Duration;
 use gristmill_core::io::DeliveryId;
 use gristmill_core::outcome::{Answer, Fault, FaultClass, Outcome};
 use gristmill_guest::{
-    Answered, BatchSource, Engine, EngineSettings, Grants, HeaderView, Instances, Job, Limits, LoadError, Plugin,
-    PluginSettings, RecordView, Timestamp, Worker, WorkerSettings,
+    Answered, BatchSource, DeliverError, Engine, EngineSettings, Grants, HeaderView, Instances, Job, Limits, LoadError,
+    Plugin, PluginSettings, RecordView, Timestamp, Worker, WorkerSettings,
 };
 
 /// Longer than any limit that a test sets, so that only a host that hangs reaches it.
@@ -63,6 +63,8 @@ pub(crate) fn reuse(batches_max: u32) -> PluginSettings {
 pub(crate) struct Mill {
     pub(crate) plugin: Plugin,
     pub(crate) worker: Worker,
+    /// Which attempt the next batches are.
+    pub(crate) attempt: u32,
     answers: mpsc::Receiver<Answered>,
     deliveries: u64,
 }
@@ -83,18 +85,22 @@ impl Mill {
         let (sink, answers) = mpsc::channel();
         let settings = WorkerSettings { name: "guest-under-test".to_owned() };
         let worker = Worker::spawn(settings, move |answered| drop(sink.send(answered))).unwrap();
-        Self { plugin, worker, answers, deliveries: 0 }
+        Self { plugin, worker, attempt: 1, answers, deliveries: 0 }
     }
 
     /// Hands a batch over without waiting for the answer.
     pub(crate) fn deliver(&mut self, batch: impl BatchSource + 'static) -> DeliveryId {
+        self.try_deliver(batch).unwrap()
+    }
+
+    /// Hands a batch over, if the worker takes it.
+    pub(crate) fn try_deliver(&mut self, batch: impl BatchSource + 'static) -> Result<DeliveryId, DeliverError> {
         self.deliveries += 1;
         let delivery = DeliveryId(self.deliveries);
         let plugin = self.plugin.clone();
         let pipeline: Arc<str> = "orders".into();
-        let job = Job { delivery, attempt: 1, part: false, pipeline, plugin, batch: Box::new(batch) };
-        self.worker.deliver(job).unwrap();
-        delivery
+        let job = Job { delivery, attempt: self.attempt, part: false, pipeline, plugin, batch: Box::new(batch) };
+        self.worker.deliver(job).map(|()| delivery)
     }
 
     /// Waits for the next answer.

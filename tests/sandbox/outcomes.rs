@@ -3,17 +3,8 @@
 use std::time::Duration;
 
 use gristmill_core::outcome::{Answer, FaultClass, Outcome};
-use gristmill_guest::{Plugin, PluginSettings};
 
-use crate::mill::{Batch, Mill, Record, engine, guest_bytes};
-
-#[test]
-fn the_echo_plugin_says_ok() {
-    let plugin = Plugin::load(engine(), "echo", &guest_bytes("gristmill_echo"), &PluginSettings::default()).unwrap();
-    let answered = Mill::of(plugin).run(Batch::told_with("hello", (1..100).map(Record::at)));
-    assert_eq!(answered.answer, Answer::Outcome(Outcome::Ok));
-    assert!(answered.facts.instance_fresh && answered.facts.guest_memory_bytes > 0, "{:?}", answered.facts);
-}
+use crate::mill::Mill;
 
 #[test]
 fn the_three_answers_arrive_as_given() {
@@ -48,4 +39,13 @@ fn a_long_reason_is_cut_with_a_mark() {
 #[test]
 fn a_reason_cannot_forge_a_log_line() {
     assert_eq!(Mill::strict().ask("retry:a\nERROR b\u{1b}[2J"), r"a\nERROR b\u{1b}[2J");
+}
+
+/// T-09: an answer of megabytes is not read.
+#[test]
+fn an_answer_larger_than_it_may_be_is_a_contract_fault() {
+    let mut mill = Mill::strict();
+    assert!(mill.ask("verbose:3").ends_with("bytes cut)"));
+    mill.breaks("verbose:5", FaultClass::Contract);
+    mill.still_works();
 }

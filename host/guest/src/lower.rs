@@ -167,3 +167,52 @@ pub(crate) fn positions(batch: &dyn BatchSource) -> String {
     }
     named.join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Records of topic `t` with a value of three bytes and `index` headers of two, at these partitions and offsets.
+    struct Batch(Vec<(i32, i64)>);
+
+    impl BatchSource for Batch {
+        fn len(&self) -> usize {
+            self.0.len()
+        }
+
+        fn record(&self, index: usize) -> RecordView<'_> {
+            let (partition, offset) = self.0[index];
+            let (timestamp, value) = (Timestamp::Create(-1), Some(&b"abc"[..]));
+            RecordView { topic: "t", partition, offset, timestamp, key: None, value }
+        }
+
+        fn headers<'a>(&'a self, index: usize, headers: &mut Vec<HeaderView<'a>>) {
+            headers.extend((0..index).map(|_| HeaderView { name: b"\xff", value: Some(b"v") }));
+        }
+    }
+
+    #[test]
+    fn every_record_borrows_its_own_headers() {
+        let batch = Batch(vec![(0, 1), (0, 2), (0, 3)]);
+        let rows = HeaderRows::new(&batch);
+        let headers = rows.lower();
+        let records = rows.records(&batch, &headers);
+        let lengths: Vec<usize> = records.iter().map(|record| record.headers.len()).collect();
+        assert_eq!(lengths, [0, 1, 2]);
+        assert_eq!(records[2].headers[1].key, "\u{fffd}");
+    }
+
+    #[test]
+    fn bytes_count_rows_names_and_contents() {
+        let batch = Batch(vec![(0, 1), (0, 2)]);
+        let expected = 2 * (RECORD_ROW_BYTES + 1 + 3) + HEADER_ROW_BYTES + 2;
+        assert_eq!(HeaderRows::new(&batch).batch_bytes(&batch), expected);
+    }
+
+    #[test]
+    fn positions_are_spans_per_partition_and_bounded() {
+        assert_eq!(positions(&Batch(vec![(1, 7), (0, 9), (0, 5)])), "t/0 5..9, t/1 7");
+        let many = positions(&Batch((0..100).map(|partition| (partition, 1)).collect()));
+        assert!(many.ends_with("t/7 1, and 92 more partitions"), "{many}");
+    }
+}

@@ -235,3 +235,44 @@ impl fmt::Display for JsonError {
 }
 
 impl std::error::Error for JsonError {}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Batch, Fixture, FixtureRecord, run_batch};
+
+    /// Runs `look` over a batch of one record.
+    fn with(record: FixtureRecord, look: impl Fn(crate::Record<'_>)) {
+        run_batch(|batch: &Batch| batch.records().for_each(&look), Fixture::new().record(record));
+    }
+
+    #[test]
+    fn the_last_header_of_a_name_counts_and_null_is_not_absent() {
+        let record = FixtureRecord::new().header("a", Some(b"1")).header("a", Some(b"2")).header("n", None);
+        with(record, |record| {
+            assert_eq!(record.header("a"), Some(Some(&b"2"[..])));
+            assert_eq!(record.header("n"), Some(None));
+            assert_eq!(record.header("x"), None);
+            assert_eq!(record.headers().count(), 3);
+        });
+    }
+
+    #[test]
+    fn null_and_empty_stay_apart() {
+        with(FixtureRecord::new(), |record| assert!(record.is_tombstone() && record.key().is_none()));
+        with(FixtureRecord::new().key("").value(""), |record| {
+            assert!(!record.is_tombstone() && record.key() == Some(&[]));
+        });
+    }
+
+    #[test]
+    fn a_bad_value_is_named_by_its_place_and_not_by_its_content() {
+        with(FixtureRecord::new().at("orders", 3, 9).value("secret"), |record| {
+            let text = record.value_json::<u32>().unwrap_err().to_string();
+            assert!(text.contains("orders/3/9") && !text.contains("secret"), "{text}");
+        });
+        with(FixtureRecord::new(), |record| {
+            assert!(record.value_json::<u32>().unwrap_err().to_string().contains("tombstone"));
+        });
+        with(FixtureRecord::new().value("7"), |record| assert_eq!(record.value_json::<u32>().unwrap(), 7));
+    }
+}

@@ -108,3 +108,46 @@ impl Retry {
         Failure(Outcome::Retryable { reason: reason.into(), after: self.after, suspect: self.suspect })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::num::ParseIntError;
+
+    use super::*;
+
+    #[derive(Debug)]
+    struct Outer(ParseIntError);
+
+    impl std::fmt::Display for Outer {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("no such table")
+        }
+    }
+
+    impl Error for Outer {
+        fn source(&self) -> Option<&(dyn Error + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    #[test]
+    fn any_error_is_retryable_and_told_with_its_causes() {
+        let process = || -> Result<(), Failure> { Err(Outer("x".parse::<u32>().unwrap_err()))? };
+        let reason = "no such table: invalid digit found in string".to_owned();
+        assert_eq!(process().into_outcome(), Outcome::Retryable { reason, after: None, suspect: None });
+    }
+
+    #[test]
+    fn a_wish_for_the_wait_and_a_suspect_go_along() {
+        let wait = Duration::from_secs(3);
+        let failure: Result<(), Failure> = Err(Retry::after(wait).suspect(4).because("down"));
+        let outcome = Outcome::Retryable { reason: "down".into(), after: Some(wait), suspect: Some(4) };
+        assert_eq!(failure.into_outcome(), outcome);
+    }
+
+    #[test]
+    fn fatal_is_said_on_purpose_only() {
+        let failure: Result<(), Failure> = Err(fatal("no"));
+        assert_eq!(failure.into_outcome(), Outcome::Fatal { reason: "no".into() });
+    }
+}

@@ -22,6 +22,12 @@ pub(crate) fn fatal(reason: &str) -> Outcome {
     Outcome::Fatal(Stop { reason: reason.to_owned() })
 }
 
+/// A reason of so many mebibytes.
+pub(crate) fn verbose(mebibytes: u64) -> Outcome {
+    let bytes = usize::try_from(mebibytes << 20).unwrap_or(usize::MAX);
+    retry(&"x".repeat(bytes), None)
+}
+
 pub(crate) fn effects() -> Outcome {
     let rejected = vec![Rejection { index: 0, reason: "not today".to_owned() }];
     Outcome::Ok(Effects { rejected, emitted: Vec::new() })

@@ -23,6 +23,7 @@ fn act(info: &BatchInfo, records: &[KafkaRecord]) -> Outcome {
         "retry" => answer::retry(argument, None),
         "retry-after" => answer::retry("later", Some(number(argument))),
         "fatal" => answer::fatal(argument),
+        "verbose" => answer::verbose(number(argument)),
         "effects" => answer::effects(),
         "emitted" => answer::emitted(),
         "completed" => answer::completed(),
