@@ -46,6 +46,7 @@ use self::reader::Reader;
 pub use self::schema::json_schema;
 pub use self::secret::Secret;
 use self::text::Notation;
+use self::tree::Value;
 
 /// Everything the operator decided, in legal combinations only.
 #[derive(Clone, Debug)]
@@ -152,6 +153,14 @@ fn load_text(text: String, notation: Notation, request: Request) -> Result<Loade
         let message = format!("this is not {}: {}", notation.name(), error.message);
         source.problem(&tree::Origin::File(error.span), message)
     })?;
+    if root.value == Value::Null {
+        // What YAML reads where nothing is written.
+        root.value = Value::Table(Vec::new());
+    }
+    if !matches!(root.value, Value::Table(_)) {
+        let message = format!("this is {}; wanted the sections [kafka] and [plugin]", root.value.kind());
+        return Err(source.problem(&root.origin, message).into());
+    }
     source.blot(&root);
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     expand::expand(&mut root, &source, &folder, &|name| environment.get(name).cloned())

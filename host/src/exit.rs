@@ -5,8 +5,10 @@
 use std::fmt;
 
 use gristmill_core::io::StopReason;
+use gristmill_kafka::ReachError;
 
 use crate::config::ConfigError;
+use crate::plugin_file::PluginFileError;
 
 /// Everything was done.
 pub const CLEAN: u8 = 0;
@@ -117,5 +119,22 @@ impl From<&ConfigError> for Exit {
             count => format!(" (and {} more, above)", count - 1),
         };
         Self::because(MISFIT, format!("{first}{more}"))
+    }
+}
+
+impl From<&PluginFileError> for Exit {
+    fn from(error: &PluginFileError) -> Self {
+        Self::because(MISFIT, error.to_string())
+    }
+}
+
+impl From<&ReachError> for Exit {
+    fn from(error: &ReachError) -> Self {
+        let code = match error {
+            ReachError::Start(_) => MISFIT,
+            ReachError::Unreachable { .. } => UNREACHABLE,
+            ReachError::NotAuthenticated { .. } => NOT_AUTHORISED,
+        };
+        Self::because(code, error.to_string())
     }
 }

@@ -8,8 +8,6 @@ use std::path::Path;
 
 use gristmill_guest::{Digest, Engine, LoadError, Plugin, PluginSettings};
 
-use crate::exit::{self, Exit};
-
 /// Why a plugin's file could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginFileError {
@@ -36,12 +34,6 @@ pub enum PluginFileError {
     /// The guest edge refused it.
     #[error(transparent)]
     Load(#[from] LoadError),
-}
-
-impl From<&PluginFileError> for Exit {
-    fn from(error: &PluginFileError) -> Self {
-        Self::because(exit::MISFIT, error.to_string())
-    }
 }
 
 /// Reads a plugin's file, but not much more of it than a plugin may have.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use gristmill_guest::{Engine, EngineSettings, Plugin};
-use gristmill_kafka::{ClientErrorKind, ReachError};
+use gristmill_kafka::ClientErrorKind;
 use serde::Serialize;
 
 use crate::config::{Config, Loaded, OriginLine, PluginConfig};
@@ -98,14 +98,8 @@ fn look(args: CheckArgs, console: &mut Console) -> Result<Found, Exit> {
 
 /// Asks the brokers for every topic that is named and no pattern.
 fn reach(config: &Config, wait: Duration) -> Result<Vec<Topic>, Exit> {
-    let reach = gristmill_kafka::reach(&config.consumer_settings(Instant::now()), wait).map_err(|error| {
-        let code = match &error {
-            ReachError::Start(_) => exit::MISFIT,
-            ReachError::Unreachable { .. } => exit::UNREACHABLE,
-            ReachError::NotAuthenticated { .. } => exit::NOT_AUTHORISED,
-        };
-        Exit::because(code, error.to_string())
-    })?;
+    let settings = config.consumer_settings(Instant::now());
+    let reach = gristmill_kafka::reach(&settings, wait).map_err(|error| Exit::from(&error))?;
     reach.topics.into_iter().map(|(topic, found)| match found {
         Ok(partitions) => Ok(Topic { topic, partitions }),
         Err(ClientErrorKind::Authorization | ClientErrorKind::Authentication) => {

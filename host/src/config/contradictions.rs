@@ -94,6 +94,11 @@ fn limits(file: &ConfigFile, findings: &mut Findings<'_>) {
 
 fn backoff(file: &ConfigFile, findings: &mut Findings<'_>) {
     let retry = &file.retry;
+    if retry.initial.0.is_zero() {
+        let message =
+            "retry.initial = 0s: a batch would be tried again without a pause, for ever; write at least \"1ms\"";
+        findings.refuse(&[&["retry", "initial"]], message.to_owned());
+    }
     if retry.initial > retry.max {
         let message = format!("retry.initial ({}) is longer than retry.max ({})", retry.initial, retry.max);
         findings.refuse(&[&["retry", "initial"], &["retry", "max"]], message);

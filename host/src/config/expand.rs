@@ -23,7 +23,8 @@ pub(crate) fn expand(node: &mut Node, source: &Source, folder: &Path, lookup: Lo
         }
         match replace(text, folder, lookup) {
             Ok((text, hidden)) => {
-                node.value = Value::Text(text);
+                // What a variable says may be meant as a number or a list: the type that reads it decides.
+                node.value = Value::Loose(text);
                 node.hidden |= hidden;
             }
             Err(message) => problems.push(source.problem(&node.origin, message)),

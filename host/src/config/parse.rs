@@ -59,7 +59,8 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, root: &Node, source: &Sourc
 
 /// Names that must not be empty.
 fn names(file: &ConfigFile, findings: &mut Findings<'_>) {
-    let texts: [(&[&str], &str); 3] = [
+    let texts: [(&[&str], &str); 4] = [
+        (&["pipeline"], file.pipeline.as_deref().unwrap_or("unnamed")),
         (&["kafka", "bootstrap_servers"], &file.kafka.bootstrap_servers),
         (&["kafka", "group_id"], &file.kafka.group_id),
         (&["plugin", "path"], &file.plugin.path),

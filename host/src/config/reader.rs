@@ -91,10 +91,27 @@ impl<'de> Deserializer<'de> for Reader<'de> {
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ShapeError> {
         let Value::Loose(text) = &self.node.value else { return self.deserialize_any(visitor) };
+        if text.trim_start().starts_with('[') {
+            // A list that is not closed, or otherwise broken: no topic is called like that.
+            return Err(ShapeError::wrong_kind("a list such as [\"a\", \"b\"], or a,b").at(&self.path, self.node));
+        }
         let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
         let words: Vec<&str> = words.collect();
         let list = serde::de::value::SeqDeserializer::<_, ShapeError>::new(words.into_iter());
         visitor.visit_seq(list).map_err(|error| error.at(&self.path, self.node))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, ShapeError> {
+        // Serde would take a list for a struct, field by field; nobody writes a section like that on purpose.
+        if matches!(self.node.value, Value::Table(_)) {
+            return self.deserialize_any(visitor);
+        }
+        Err(ShapeError::wrong_kind("a table").at(&self.path, self.node))
     }
 
     fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ShapeError> {
@@ -115,7 +132,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
 
     forward_to_deserialize_any! {
         i8 i16 i32 i64 i128 u8 u16 u128 f32 char str string bytes byte_buf unit unit_struct
-        tuple tuple_struct map struct identifier ignored_any
+        tuple tuple_struct map identifier ignored_any
     }
 }
 

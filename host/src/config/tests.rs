@@ -103,13 +103,14 @@ fn what_is_written_is_what_is_decided() {
 
 #[test]
 fn contradictions_are_refused_with_both_numbers() {
-    let cases: [(&str, &[&str]); 12] = [
+    let cases: [(&str, &[&str]); 13] = [
         ("limits = { time = \"2m\" }", &["10:19", "plugin.limits.time (2m)", "(1m 40s)", "max.poll.interval.ms (5m)"]),
         ("limits = { time = \"1s\", cpu = \"2s\" }", &["plugin.limits.cpu (2s)", "plugin.limits.time (1s)"]),
         ("limits = { memory = \"8 MiB\" }", &["batch.max_bytes (8 MiB)", "plugin.limits.memory (8 MiB)"]),
         ("limits = { memory = \"2 GiB\" }", &["plugin.limits.memory (2 GiB)", "(1 GiB)"]),
         ("limits = { record = \"33 MiB\" }", &["plugin.limits.record (33 MiB)", "plugin.limits.memory (64 MiB)"]),
         ("[retry]\ninitial = \"2s\"\nmax = \"1s\"", &["11:11", "retry.initial (2s)", "retry.max (1s)"]),
+        ("[retry]\ninitial = \"0s\"", &["retry.initial = 0s", "at least \"1ms\""]),
         ("[retry]\njitter = 1.5", &["retry.jitter (1.5)", "between 0.0 and 1.0"]),
         ("[kafka.properties]\n\"session.timeout.ms\" = 6000", &["kafka.drain (10s)", "session.timeout.ms (6s)"]),
         (
@@ -254,6 +255,55 @@ fn flags_beat_the_environment_and_that_beats_the_file() {
     assert_eq!(origin("batch.max_wait"), "flag --set batch.max_wait");
     assert_eq!(origin("batch.max_bytes"), "g.toml:13:13");
     assert_eq!(origin("retry.initial"), "default");
+}
+
+#[test]
+fn a_variable_may_stand_for_a_number_or_a_list() {
+    let request = Request::new(Path::new("g.toml"), variables(&[("MAX", "12"), ("TOPICS", "a,b")]));
+    let text = GOOD.replace("[\"orders\"]", "\"${TOPICS}\"");
+    let text = format!("{text}[batch]\nmax_records = \"${{MAX}}\"\nmax_wait = \"${{WAIT:-3s}}\"\n");
+    let config = load_text(text, Notation::Toml, request).unwrap().config;
+    assert_eq!((config.policy.batch.records_max.get(), config.policy.batch.wait_max), (12, Duration::from_secs(3)));
+    assert_eq!(config.kafka.topics, ["a", "b"]);
+}
+
+#[test]
+fn a_text_that_is_no_table_is_refused_in_every_notation() {
+    let cases = [
+        ("[1]", Notation::Json, "g:1:1: this is a list; wanted the sections [kafka] and [plugin]"),
+        ("word", Notation::Yaml, "g:1:1: this is a string; wanted the sections"),
+        ("# nothing\n", Notation::Yaml, "the section [kafka] is missing"),
+        ("", Notation::Toml, "g:1:1: the section [kafka] is missing"),
+        ("a: 1\n---\nb: 1\n", Notation::Yaml, "this is not YAML: multiple YAML documents detected"),
+    ];
+    for (text, notation, wanted) in cases {
+        let request = Request::new(Path::new("g"), BTreeMap::new());
+        let error = load_text(text.to_owned(), notation, request).unwrap_err().to_string();
+        assert!(error.contains(wanted) && !error.contains("from_str"), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_section_is_a_table_and_a_list_is_a_list() {
+    let with = |set: &str| {
+        let mut request = Request::new(Path::new("g"), BTreeMap::new());
+        request.set(set).unwrap();
+        load_text(GOOD.to_owned(), Notation::Toml, request).map(|loaded| loaded.config.kafka.topics)
+    };
+    let refusal = |set: &str| with(set).unwrap_err().to_string();
+    assert_eq!(refusal("batch=5"), "flag --set batch: batch = \"5\": wanted a table");
+    assert_eq!(refusal("batch=[5]"), "flag --set batch: batch = (a list): wanted a table");
+    assert!(refusal("kafka.topics=[\"a\"").contains("wanted a list such as"), "{}", refusal("kafka.topics=[\"a\""));
+    assert!(refusal("kafka.topics=[\"a\", 5]").contains("kafka.topics = 5: wanted a string"));
+    assert_eq!(with("kafka.topics=[\"a,b\", \"c\"]").unwrap(), ["a,b", "c"]);
+}
+
+#[test]
+fn json_nested_without_end_is_refused() {
+    let text = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
+    let request = Request::new(Path::new("g.json"), BTreeMap::new());
+    let text = load_text(text, Notation::Json, request).unwrap_err().to_string();
+    assert!(text.contains("g.json:1:66: this is not JSON: this is nested more than 64 deep"), "{text}");
 }
 
 #[test]

@@ -15,25 +15,31 @@ use crate::config::tree::{Entry, Node, Origin, Value};
 /// The first syntax error, or a key that is given twice.
 pub(super) fn read(text: &str) -> Result<Node, SyntaxError> {
     let raw: &RawValue = serde_json::from_str(text).map_err(|error| syntax(text, 0, &error))?;
-    Reader { text }.node(raw)
+    Reader { text }.node(raw, 0)
 }
+
+/// How deep values may be nested. The configuration needs four levels; each level below us costs stack.
+const DEPTH_MAX: usize = 64;
 
 struct Reader<'t> {
     text: &'t str,
 }
 
 impl Reader<'_> {
-    fn node(&self, raw: &RawValue) -> Result<Node, SyntaxError> {
+    fn node(&self, raw: &RawValue, depth: usize) -> Result<Node, SyntaxError> {
         let span = self.span(raw.get());
+        if depth > DEPTH_MAX {
+            return Err(SyntaxError { message: format!("this is nested more than {DEPTH_MAX} deep"), span });
+        }
         let broken = |error: serde_json::Error| syntax(self.text, span.start, &error);
         let value = match raw.get().as_bytes().first() {
             Some(b'{') => {
                 let members: Members<'_> = serde_json::from_str(raw.get()).map_err(broken)?;
-                Value::Table(self.entries(members)?)
+                Value::Table(self.entries(members, depth + 1)?)
             }
             Some(b'[') => {
                 let items: Vec<&RawValue> = serde_json::from_str(raw.get()).map_err(broken)?;
-                Value::List(items.into_iter().map(|item| self.node(item)).collect::<Result<_, _>>()?)
+                Value::List(items.into_iter().map(|item| self.node(item, depth + 1)).collect::<Result<_, _>>()?)
             }
             _ => match serde_json::from_str(raw.get()).map_err(broken)? {
                 serde_json::Value::Bool(truth) => Value::Bool(truth),
@@ -48,7 +54,7 @@ impl Reader<'_> {
         Ok(Node::new(value, Origin::File(span)))
     }
 
-    fn entries(&self, members: Members<'_>) -> Result<Vec<Entry>, SyntaxError> {
+    fn entries(&self, members: Members<'_>, depth: usize) -> Result<Vec<Entry>, SyntaxError> {
         let mut entries: Vec<Entry> = Vec::new();
         for (key, raw) in members.0 {
             let span = self.span(key.get());
@@ -56,7 +62,7 @@ impl Reader<'_> {
             if entries.iter().any(|entry| entry.key == key) {
                 return Err(SyntaxError { message: format!("the key \"{key}\" is given twice"), span });
             }
-            entries.push(Entry { key, key_origin: Origin::File(span), node: self.node(raw)? });
+            entries.push(Entry { key, key_origin: Origin::File(span), node: self.node(raw, depth)? });
         }
         Ok(entries)
     }

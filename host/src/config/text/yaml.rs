@@ -20,6 +20,8 @@ pub(super) fn read(text: &str) -> Result<Node, SyntaxError> {
         let span = error.location().map_or(0..0, |location| span(text, &location));
         let full = error.to_string();
         let message = full.split_once(" at line ").map_or(full.as_str(), |(message, _)| message);
+        // Some messages go on with advice to whoever programs the parser.
+        let message = message.split("; use ").next().unwrap_or(message);
         SyntaxError { message: message.replace('\n', "; "), span }
     })?;
     Ok(node(text, root))
