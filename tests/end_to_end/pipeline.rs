@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use gristmill_tests::{Host, Loaded, Seen, create_topic, load, plugin, unique};
+use gristmill_tests::{Host, Loaded, Seen, create_topic, load, load_more, plugin, unique};
 use xtask::kafka::Broker;
 
 /// Longer than anything takes on a machine that compiles meanwhile; a test that waits so long has failed.
@@ -41,6 +41,11 @@ impl<'b> Pipeline<'b> {
     pub(crate) fn load(&self, partitions: i32, records: u64) -> Loaded {
         create_topic(&self.broker.bootstrap(), &self.topic, partitions);
         load(&self.broker.bootstrap(), &self.topic, partitions, records)
+    }
+
+    /// Puts more records into the topic.
+    pub(crate) fn load_more(&self, loaded: &mut Loaded, records: u64) {
+        load_more(&self.broker.bootstrap(), &self.topic, loaded, records);
     }
 
     /// Sets a key of a section; the value as TOML writes it.

@@ -22,7 +22,10 @@ fn a_host_that_is_asked_to_stop_repeats_nothing() {
         wait_until_handed_over(&host, 1 + i64::try_from(chance.below(4_000)).unwrap(), SOON);
         chance.let_pass(Duration::from_millis(40));
         seen.extend(Seen::from_lines(&stop(host)));
-        assert_eq!(pipeline.committed(), seen.next_offsets());
+        let mut committed = pipeline.committed();
+        // Where nothing was handed over yet, the start position is committed (C8).
+        committed.retain(|_, next| *next > 0);
+        assert_eq!(committed, seen.next_offsets());
     }
     let host = pipeline.run();
     host.wait_until("the rest", SOON * 3, |lines| {

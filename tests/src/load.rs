@@ -1,8 +1,8 @@
 //! Puts records into a topic and remembers which ones the broker acknowledged: those, and no others, must be handled.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::PoisonError;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rdkafka::ClientContext;
@@ -38,7 +38,7 @@ pub fn create_topic(bootstrap: &str, topic: &str, partitions: i32) {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// The acknowledged offsets of each partition: `first..end`.
-    pub partitions: BTreeMap<i32, std::ops::Range<i64>>,
+    pub partitions: BTreeMap<i32, Range<i64>>,
 }
 
 impl Loaded {
@@ -53,21 +53,28 @@ impl Loaded {
     pub fn end_offsets(&self) -> BTreeMap<i32, i64> {
         self.partitions.iter().map(|(partition, range)| (*partition, range.end)).collect()
     }
-
-    fn acknowledge(&mut self, partition: i32, offset: i64) {
-        let range = self.partitions.entry(partition).or_insert(offset..offset);
-        assert_eq!(range.end, offset, "partition {partition}: acknowledged out of order");
-        range.end = offset + 1;
-    }
 }
 
-/// Puts `records` records of 100 bytes into each partition and waits until all are acknowledged.
+/// Puts `records` records of 100 bytes into each partition of an empty topic and waits until all are acknowledged.
 ///
 /// # Panics
 ///
 /// When one is not.
 #[must_use]
 pub fn load(bootstrap: &str, topic: &str, partitions: i32, records: u64) -> Loaded {
+    let mut loaded = Loaded { partitions: (0..partitions).map(|partition| (partition, 0..0)).collect() };
+    load_more(bootstrap, topic, &mut loaded, records);
+    loaded
+}
+
+/// Puts `records` more records into each partition of a topic that holds nothing but what was loaded.
+///
+/// The key of each record is `PARTITION-OFFSET`, so that whoever reads it can tell whether it is where it belongs.
+///
+/// # Panics
+///
+/// When one is not acknowledged, or not at the offset that it names.
+pub fn load_more(bootstrap: &str, topic: &str, loaded: &mut Loaded, records: u64) {
     let producer: Result<ThreadedProducer<Acknowledged>, _> = settings(bootstrap)
         .set("enable.idempotence", "true")
         .set("linger.ms", "20")
@@ -75,11 +82,11 @@ pub fn load(bootstrap: &str, topic: &str, partitions: i32, records: u64) -> Load
         .set("queue.buffering.max.messages", "200000")
         .create_with_context(Acknowledged::default());
     let producer = producer.unwrap_or_else(|error| panic!("cannot make a producer: {error}"));
-    for number in 0..records {
+    for number in 0..i64::try_from(records).unwrap_or(i64::MAX) {
         let value = format!("{number:0100}");
-        for partition in 0..partitions {
-            let key = format!("{partition}-{number}");
-            let mut record = BaseRecord::to(topic).partition(partition).key(&key).payload(&value);
+        for (partition, range) in &loaded.partitions {
+            let key = format!("{partition}-{}", range.end + number);
+            let mut record = BaseRecord::to(topic).partition(*partition).key(&key).payload(&value);
             while let Err((error, back)) = producer.send(record) {
                 match error {
                     KafkaError::MessageProduction(RDKafkaErrorCode::QueueFull) => record = back,
@@ -93,10 +100,13 @@ pub fn load(bootstrap: &str, topic: &str, partitions: i32, records: u64) -> Load
     if let Err(error) = producer.flush(WITHIN) {
         panic!("not all records were acknowledged within {WITHIN:?}: {error}");
     }
-    let context = producer.context();
-    let loaded = context.loaded.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    assert_eq!(context.failure.lock().unwrap_or_else(PoisonError::into_inner).as_deref(), None);
-    loaded
+    let acknowledgements = producer.context().lock();
+    assert_eq!(acknowledgements.failure.as_deref(), None);
+    for (partition, acknowledged) in acknowledgements.ranges() {
+        let range = loaded.partitions.entry(partition).or_insert(0..0);
+        assert_eq!(acknowledged.start, range.end, "somebody else wrote to partition {partition} of {topic}");
+        range.end = acknowledged.end;
+    }
 }
 
 fn settings(bootstrap: &str) -> ClientConfig {
@@ -105,10 +115,34 @@ fn settings(bootstrap: &str) -> ClientConfig {
     settings
 }
 
+/// What the broker said about each record, in whatever order it came: flushing takes answers on a second thread.
 #[derive(Default)]
-struct Acknowledged {
-    loaded: Mutex<Loaded>,
-    failure: Mutex<Option<String>>,
+struct Acknowledged(Mutex<Acknowledgements>);
+
+#[derive(Default)]
+struct Acknowledgements {
+    offsets: BTreeMap<i32, Vec<i64>>,
+    failure: Option<String>,
+}
+
+impl Acknowledged {
+    fn lock(&self) -> MutexGuard<'_, Acknowledgements> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Acknowledgements {
+    /// The acknowledged offsets as ranges.
+    fn ranges(&self) -> BTreeMap<i32, Range<i64>> {
+        let range = |offsets: &[i64]| {
+            let mut sorted = offsets.to_vec();
+            sorted.sort_unstable();
+            let (first, last) = (sorted[0], sorted[sorted.len() - 1]);
+            assert!((first..=last).eq(sorted), "acknowledged offsets have gaps or come twice");
+            first..last + 1
+        };
+        self.offsets.iter().map(|(partition, offsets)| (*partition, range(offsets))).collect()
+    }
 }
 
 impl ClientContext for Acknowledged {}
@@ -117,14 +151,28 @@ impl ProducerContext for Acknowledged {
     type DeliveryOpaque = ();
 
     fn delivery(&self, result: &DeliveryResult<'_>, (): ()) {
+        let mut acknowledgements = self.lock();
         match result {
-            Ok(message) => {
-                let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-                loaded.acknowledge(message.partition(), message.offset());
-            }
-            Err((error, _)) => {
-                *self.failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
-            }
+            Ok(message) => acknowledgements.offsets.entry(message.partition()).or_default().push(message.offset()),
+            Err((error, _)) => acknowledgements.failure = Some(error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn acknowledgements_out_of_order_make_a_range() {
+        let offsets = BTreeMap::from([(0, vec![2, 0, 1]), (1, vec![7])]);
+        let ranges = Acknowledgements { offsets, failure: None }.ranges();
+        assert_eq!(ranges, BTreeMap::from([(0, 0..3), (1, 7..8)]));
+    }
+
+    #[test]
+    #[should_panic(expected = "gaps")]
+    fn a_record_that_was_not_acknowledged_is_noticed() {
+        let _ = Acknowledgements { offsets: BTreeMap::from([(0, vec![0, 2])]), failure: None }.ranges();
     }
 }
