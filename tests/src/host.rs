@@ -13,7 +13,7 @@ use crate::temporary::TemporaryFolder;
 /// The built binary. It is built here, once in each process, so that no test can run an old one.
 fn binary() -> &'static PathBuf {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
-    BINARY.get_or_init(|| match xtask::host::build() {
+    BINARY.get_or_init(|| match xtask::host::binary() {
         Ok(path) => path,
         Err(error) => panic!("{error:#}"),
     })

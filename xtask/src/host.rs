@@ -10,6 +10,30 @@ use anyhow::{Context, Result};
 
 use crate::{plugins, tools, workspace};
 
+/// Which of the two builds of the host is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Build {
+    /// Quick to build: for tests and the demo.
+    Development,
+    /// As it is shipped: for measurements. The first one takes several minutes.
+    Release,
+}
+
+/// Names a binary that is there already, for [`binary`].
+const BINARY: &str = "GRISTMILL_BINARY";
+
+/// The binary to run in tests: the one that the environment names, or a fresh development build.
+///
+/// # Errors
+///
+/// When it does not build.
+pub fn binary() -> Result<PathBuf> {
+    match std::env::var_os(BINARY) {
+        Some(path) => Ok(PathBuf::from(path)),
+        None => build(Build::Development),
+    }
+}
+
 /// Builds the `gristmill` binary and returns its path.
 ///
 /// The whole workspace is named to cargo, although one binary is built: a narrower choice has another set of features
@@ -18,12 +42,19 @@ use crate::{plugins, tools, workspace};
 /// # Errors
 ///
 /// When a tool is missing or the build fails; cargo's own messages went to stderr.
-pub fn build() -> Result<PathBuf> {
+pub fn build(build: Build) -> Result<PathBuf> {
     tools::require(tools::FOR_THE_HOST)?;
     let mut command = workspace::cargo();
     command.args(["build", "--workspace", "--bin", "gristmill"]);
+    let folder = match build {
+        Build::Development => "debug",
+        Build::Release => {
+            command.arg("--release");
+            "release"
+        }
+    };
     workspace::run(&mut command).context("cannot build the host")?;
-    Ok(workspace::target_dir().join("debug").join("gristmill"))
+    Ok(workspace::target_dir().join(folder).join("gristmill"))
 }
 
 /// Runs `gristmill demo` with the arguments given.
@@ -34,7 +65,7 @@ pub fn build() -> Result<PathBuf> {
 pub fn demo(arguments: &[&str]) -> Result<ExitCode> {
     let begun = Instant::now();
     let folder = plugins::build()?;
-    let binary = build()?;
+    let binary = build(Build::Development)?;
     note(&format!("built in {:.1} s", begun.elapsed().as_secs_f64()));
     let mut command = Command::new(binary);
     command.arg("demo").arg("--plugin").arg(folder.join("gristmill_count.wasm")).args(arguments);
@@ -49,8 +80,9 @@ pub fn demo(arguments: &[&str]) -> Result<ExitCode> {
 pub fn bench(arguments: &[&str]) -> Result<ExitCode> {
     tools::require(tools::FOR_KAFKA)?;
     plugins::build()?;
+    let binary = build(Build::Release)?;
     let mut command = workspace::cargo();
-    command.args(["bench", "--workspace", "--bench", "throughput", "--"]).args(arguments);
+    command.args(["bench", "--workspace", "--bench", "throughput", "--"]).args(arguments).env(BINARY, binary);
     Ok(exit_code(workspace::status(&mut command)?))
 }
 

@@ -40,7 +40,7 @@ pub fn test(strictness: Strictness) -> Result<ExitCode> {
         // Once, here, with its progress visible, instead of inside the first test that wants a broker.
         kafka::Installation::ready().context("cannot set Kafka up")?;
     }
-    host::build()?;
+    host::build(host::Build::Development)?;
 
     let mut tally = Tally::default();
     let mut clean = true;
@@ -59,6 +59,9 @@ pub fn test(strictness: Strictness) -> Result<ExitCode> {
     }
     println!("\n{}", tally.table());
     println!("took {:.0} s", begun.elapsed().as_secs_f64());
+    if !clean && tally.failed() == 0 {
+        println!("cargo itself failed, see above: not all tests were run");
+    }
     if !lints_clean {
         println!("formatting or clippy is not clean, see above");
     }
