@@ -48,7 +48,7 @@ fn count_goes_wrong_as_its_settings_say() {
         ("rehearse_fatal", "no"),
     ];
     let mut settings = with_settings(&settings);
-    settings.limits.cpu = std::time::Duration::from_millis(300);
+    settings.limits.cpu = std::time::Duration::from_secs(1);
     let mut mill = mill("gristmill_count", &settings);
     let fatal = |answer| matches!(answer, Answer::Outcome(Outcome::Fatal { .. }));
     let class = |answer| match answer {

@@ -10,7 +10,8 @@ use crate::mill::{Mill, mischief, with_settings};
 /// Loads mischief with an `init` that fails, and gives the text.
 fn refused_at_start(init: &str) -> String {
     let mut settings = with_settings(&[("init", init)]);
-    settings.limits.time = Duration::from_millis(500);
+    settings.limits.time = Duration::from_secs(1);
+    settings.limits.memory_bytes = 16 << 20;
     let error = mischief(&settings).unwrap_err();
     match &error {
         LoadError::Start { fault, .. } => assert_eq!(fault.class, FaultClass::Start),
@@ -32,7 +33,7 @@ fn an_init_that_breaks_is_told_with_its_cause() {
         ("panic:no luck", "no luck"),
         ("exit0", "called exit(0)"),
         ("spin", "wall-clock time"),
-        ("grow:0", "memory limit 67108864 bytes, asked "),
+        ("grow:0", "memory limit 16777216 bytes, asked "),
     ];
     for (init, wanted) in cases {
         let began = Instant::now();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use gristmill_core::outcome::FaultClass;
+use gristmill_core::outcome::{Answer, FaultClass};
 use gristmill_guest::PluginSettings;
 
 use crate::mill::{Mill, with_limits};
@@ -26,48 +26,52 @@ fn times_out(mill: &mut Mill, key: &str) -> (String, Duration) {
 
 #[test]
 fn a_guest_that_spins_ends_at_its_processor_time() {
-    let mut mill = Mill::with(&quick(20_000, 300));
+    let mut mill = Mill::with(&quick(20_000, 500));
     let (detail, took) = times_out(&mut mill, "spin");
-    assert!(detail.contains("300ms of processor time") && detail.contains("process-batch"), "{detail}");
-    assert!((Duration::from_millis(300)..Duration::from_millis(300) + SLACK).contains(&took), "{took:?}");
+    assert!(detail.contains("500ms of processor time") && detail.contains("process-batch"), "{detail}");
+    assert!((Duration::from_millis(500)..Duration::from_millis(500) + SLACK).contains(&took), "{took:?}");
     mill.still_works();
 }
 
 #[test]
 fn a_guest_that_spins_ends_at_its_wall_clock_time() {
-    let mut mill = Mill::with(&quick(300, 20_000));
+    let mut mill = Mill::with(&quick(500, 20_000));
     let (detail, took) = times_out(&mut mill, "spin");
-    assert!(detail.contains("300ms of wall-clock time"), "{detail}");
-    assert!(took < Duration::from_millis(300) + SLACK, "{took:?}");
+    assert!(detail.contains("500ms of wall-clock time"), "{detail}");
+    assert!(took < Duration::from_millis(500) + SLACK, "{took:?}");
     mill.still_works();
 }
 
 /// B18: an epoch does not fire while a guest waits in a host call.
 #[test]
 fn a_guest_that_waits_in_a_host_call_ends_at_its_wall_clock_time() {
-    let mut mill = Mill::with(&quick(300, 20_000));
+    let mut mill = Mill::with(&quick(500, 20_000));
     let (detail, took) = times_out(&mut mill, "sleep:3600000");
     assert!(detail.contains("wall-clock"), "{detail}");
-    assert!((Duration::from_millis(300)..Duration::from_millis(300) + SLACK).contains(&took), "{took:?}");
+    assert!((Duration::from_millis(500)..Duration::from_millis(500) + SLACK).contains(&took), "{took:?}");
     mill.still_works();
 }
 
 #[test]
 fn waiting_costs_no_processor_time() {
-    let answered = Mill::with(&quick(20_000, 250)).tell("sleep:500");
-    assert!(answered.facts.duration >= Duration::from_millis(500), "{:?}", answered.facts);
-    assert!(answered.facts.busy < Duration::from_millis(250), "{:?}", answered.facts);
+    let answered = Mill::with(&quick(20_000, 1_000)).tell("sleep:1500");
+    assert!(answered.facts.duration >= Duration::from_millis(1_500), "{:?}", answered.facts);
+    assert!(answered.facts.busy < Duration::from_millis(1_000), "{:?}", answered.facts);
 }
 
 /// B68, F2: the hundredth timeout in a row costs no more than the first.
 #[test]
 fn a_hundred_timeouts_leave_the_worker_as_it_was() {
-    let mut mill = Mill::with(&quick(40, 40));
-    for round in 0..50 {
-        for key in ["spin", "sleep:60000"] {
-            let (_, took) = times_out(&mut mill, key);
-            assert!(took < Duration::from_millis(40) + SLACK, "round {round}, {key}: {took:?}");
-        }
+    let limit = Duration::from_millis(150);
+    let mut mill = Mill::with(&quick(150, 20_000));
+    for round in 0..100 {
+        let key = if round % 5 == 0 { "spin" } else { "sleep:60000" };
+        let began = Instant::now();
+        let Answer::Fault(fault) = mill.tell(key).answer else { panic!("{key} must not answer") };
+        // On a busy machine the start of the instance may use up the time already.
+        let expected = matches!(fault.class, FaultClass::Timeout | FaultClass::Start);
+        assert!(expected && fault.detail.contains("wall-clock"), "round {round}, {key}: {}", fault.detail);
+        assert!(began.elapsed() < limit + SLACK, "round {round}, {key}: {:?}", began.elapsed());
     }
     mill.still_works();
 }

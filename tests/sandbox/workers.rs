@@ -30,7 +30,7 @@ fn a_worker_that_is_full_gives_the_job_back() {
 /// B66, B68: guests that spin on every worker still end in time, and none of them holds up a tick.
 #[test]
 fn guests_that_spin_on_every_worker_end_in_time() {
-    let settings = with_limits(|limits| limits.time = Duration::from_millis(200));
+    let settings = with_limits(|limits| limits.time = Duration::from_secs(1));
     let mut mills: Vec<Mill> = (0..4).map(|_| Mill::with(&settings)).collect();
     let began = Instant::now();
     for mill in &mut mills {
@@ -40,7 +40,7 @@ fn guests_that_spin_on_every_worker_end_in_time() {
         let Answer::Fault(fault) = mill.next_answer().answer else { panic!("a guest that spins must not answer") };
         assert_eq!(fault.class, FaultClass::Timeout, "{}", fault.detail);
     }
-    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
     mills.iter_mut().for_each(Mill::still_works);
 }
 
