@@ -114,7 +114,8 @@ fn announce(config: &Config, plugin: &Plugin) {
     }
     info!(
         pipeline = %config.pipeline,
-        plugin = %plugin.digest(),
+        plugin = %plugin.digest().short(),
+        digest = %plugin.digest(),
         file = %config.plugin.path.display(),
         group = %config.kafka.group_id,
         topics = ?config.kafka.topics,

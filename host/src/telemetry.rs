@@ -1,9 +1,9 @@
-//! Logs: the subscriber, and the names of spans, fields and metrics, with unit and meaning.
+//! Logs: the subscriber, and how often what repeats is mentioned. The words of log lines stand in `docs/operating.md`, and a
+//! test compares them with the code.
 //!
 //! It does not know what happens; whoever logs does. Never a record's bytes.
 
 mod json_lines;
-mod names;
 mod retry_log;
 
 use clap::ValueEnum;
@@ -12,7 +12,6 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::JsonFields;
 
 use self::json_lines::JsonLines;
-pub use self::names::{field, metric, span};
 pub use self::retry_log::{Mention, RetryLog};
 
 /// How a log line looks.

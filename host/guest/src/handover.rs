@@ -66,7 +66,8 @@ pub(crate) fn report(job: &Job, broken: Broken) -> Fault {
     let fault = broken.into_fault(&evidence);
     tracing::warn!(
         pipeline = %job.pipeline,
-        plugin = %job.plugin.digest(),
+        plugin = %job.plugin.short_digest(),
+        digest = %job.plugin.digest(),
         class = fault.class.as_str(),
         attempt = job.attempt,
         records = job.batch.len(),

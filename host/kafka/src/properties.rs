@@ -19,7 +19,7 @@ pub enum Standing {
 }
 
 /// What we set unless the operator says otherwise.
-pub(crate) const DEFAULTS: &[(&str, &str)] = &[
+pub const DEFAULTS: &[(&str, &str)] = &[
     // Off in librdkafka; without it a flipped bit on disk reaches the plugin as data (measured: 2 to 5 % of CPU).
     ("check.crcs", "true"),
     // The default of 1000 stalls a drained queue for up to a second (measured: 12.7 s instead of 2.6 s).
@@ -42,7 +42,8 @@ pub(crate) const OWNED_VALUES: &[(&str, &str)] = &[
     ("allow.auto.create.topics", "false"),
 ];
 
-const OWNED: &[(&str, &str)] = &[
+/// What the host decides, each with the reason.
+pub const OWNED: &[(&str, &str)] = &[
     ("enable.auto.commit", "offsets are committed only for batches that the plugin finished"),
     ("auto.commit.enable", "offsets are committed only for batches that the plugin finished"),
     ("auto.commit.interval.ms", "offsets are committed only for batches that the plugin finished"),
@@ -85,7 +86,8 @@ const OWNED: &[(&str, &str)] = &[
     ("builtin.features", "it says what the client was built with"),
 ];
 
-const REFUSED: &[(&str, &str)] = &[
+/// What nobody sets, each with the reason.
+pub const REFUSED: &[(&str, &str)] = &[
     ("plugin.library.paths", "it would load native code into the host"),
     ("sasl.kerberos.kinit.cmd", "it would run a command of its own"),
     ("ssl.engine.location", "it would load native code into the host"),

@@ -142,7 +142,7 @@ pub(crate) struct PluginSection {
     /// Whether each batch gets an instance of its own.
     #[serde(default)]
     pub(crate) instances: Instances,
-    /// Settings that the plugin reads as environment variables and through wasi:config. Never printed.
+    /// Settings that the plugin reads as environment variables. Never printed.
     #[serde(default)]
     pub(crate) settings: BTreeMap<String, Secret>,
     /// What the plugin may use up.
