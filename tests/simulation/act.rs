@@ -107,12 +107,16 @@ impl World {
             (Fault::CommitNotOurs, false, Err(RequestError::NotOurs)),
             (Fault::CommitRefused, false, Err(RequestError::Refused)),
         ];
-        let (fault, stored, result) = self.broker_chance.pick(&fates);
+        let existing: Vec<_> = fates.into_iter().filter(|(fault, _, _)| self.scenario.has(*fault)).collect();
+        if existing.is_empty() {
+            return good;
+        }
+        let (fault, stored, result) = self.broker_chance.pick(&existing);
         let rare = match fault {
-            Fault::CommitNotOurs | Fault::CommitRefused => 3,
+            Fault::CommitNotOurs | Fault::CommitRefused => 5,
             _ => 1,
         };
-        if !self.scenario.has(fault) || !self.broker_chance.permille(self.scenario.rate / rare) {
+        if !self.broker_chance.permille(self.scenario.rate / rare) {
             return good;
         }
         let unknown = result == Err(RequestError::Unknown);

@@ -51,9 +51,6 @@ pub(crate) struct Broker {
 
 impl Broker {
     pub(crate) fn new(partitions: usize) -> Self {
-        Self {
-            logs: (0..partitions).map(|_| Log::default()).collect(),
-            committed: vec![None; partitions],
-        }
+        Self { logs: (0..partitions).map(|_| Log::default()).collect(), committed: vec![None; partitions] }
     }
 }

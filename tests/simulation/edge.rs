@@ -46,7 +46,12 @@ impl Edge {
     }
 
     /// Takes partitions over: resolves where reading starts, and says so. Tells the starts that the reset policy chose.
-    pub(crate) fn assign(&mut self, places: &[Place], broker: &Broker, reset: Reset) -> (Input<Body>, Vec<(Place, i64)>) {
+    pub(crate) fn assign(
+        &mut self,
+        places: &[Place],
+        broker: &Broker,
+        reset: Reset,
+    ) -> (Input<Body>, Vec<(Place, i64)>) {
         let mut assignments = Vec::new();
         let mut resets = Vec::new();
         for &place in places {

@@ -110,8 +110,7 @@ impl Group {
         let mut news = News::new();
         for &life in &self.members {
             let leaves = |place: &Place| {
-                self.holder[*place] == Some(life)
-                    && (self.style == Style::Eager || self.target[*place] != Some(life))
+                self.holder[*place] == Some(life) && (self.style == Style::Eager || self.target[*place] != Some(life))
             };
             let places: Vec<Place> = (0..self.holder.len()).filter(leaves).collect();
             if !places.is_empty() || self.empty_rounds {
@@ -174,9 +173,8 @@ impl Group {
         let mut load: BTreeMap<Life, usize> = BTreeMap::new();
         let mut open = Vec::new();
         for place in 0..self.holder.len() {
-            let keeps = self.holder[place].filter(|life| {
-                !anew && self.members.contains(life) && load.get(life).copied().unwrap_or(0) < share
-            });
+            let keeps = self.holder[place]
+                .filter(|life| !anew && self.members.contains(life) && load.get(life).copied().unwrap_or(0) < share);
             match keeps {
                 Some(life) => {
                     *load.entry(life).or_default() += 1;

@@ -81,7 +81,9 @@ impl Guests {
         let times = self.chance.between(1, 4);
         let answers: VecDeque<Bad> = match kind {
             Fault::RetryableLong => (0..self.chance.pick(&[10, 70])).map(|_| Bad::Retryable).collect(),
-            Fault::RetryAfter => (0..times).map(|_| Bad::RetryAfter(self.chance.pick(&[0, 50, 1_000, 60_000]))).collect(),
+            Fault::RetryAfter => {
+                (0..times).map(|_| Bad::RetryAfter(self.chance.pick(&[0, 50, 1_000, 60_000]))).collect()
+            }
             Fault::Fatal => std::iter::once(Bad::Fatal).collect(),
             Fault::Trap => (0..times * 2).map(|_| Bad::Broken(self.broken())).collect(),
             Fault::MixedFailures => (0..times * 5).map(|n| self.mixed(n)).collect(),

@@ -92,7 +92,8 @@ impl World {
             } else {
                 0
             };
-            let bytes = self.broker_chance.between(20, self.scenario.record_bytes);
+            let too_large = self.scenario.has(Fault::RecordTooLarge) && self.broker_chance.permille(5);
+            let bytes = if too_large { 190 } else { self.broker_chance.between(20, 170) };
             let log = &mut self.broker.logs[place];
             log.append(gap, bytes);
             let offset = log.high - 1;
@@ -129,11 +130,8 @@ impl World {
             member.edge.repeat(&mut self.edge_chance);
         }
         let mut places = member.edge.readable(&self.broker, while_revoking);
-        let troubled: Vec<Place> = places
-            .iter()
-            .copied()
-            .filter(|&place| member.edge.is_out_of_range(place, &self.broker))
-            .collect();
+        let troubled: Vec<Place> =
+            places.iter().copied().filter(|&place| member.edge.is_out_of_range(place, &self.broker)).collect();
         places.retain(|place| !troubled.contains(place));
         let told: Vec<_> =
             troubled.iter().filter_map(|&place| member.edge.trouble(place, &self.broker, false)).collect();
@@ -249,7 +247,8 @@ impl World {
         } else if !self.group.has(life) && self.broker_chance.permille(500) {
             Err(RequestError::NotOurs)
         } else {
-            let known = |&at: &Partition| (at, self.broker.committed[place(at)].map(gristmill_core::record::NextOffset));
+            let known =
+                |&at: &Partition| (at, self.broker.committed[place(at)].map(gristmill_core::record::NextOffset));
             Ok(partitions.iter().map(known).collect())
         };
         let wait = self.travel();

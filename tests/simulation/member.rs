@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use gristmill_core::io::{Action, DeliveryId, Input, PluginId, StopReason};
 use gristmill_core::Machine;
+use gristmill_core::io::{Action, DeliveryId, Input, PluginId, StopReason};
 use gristmill_core::outcome::Answer;
 use gristmill_core::planted::Bug;
 use gristmill_core::policy::Policy;
@@ -94,20 +94,21 @@ impl Member {
 
 /// A number that differs when the action differs in what matters.
 fn fingerprint(action: &Action<Body>) -> u64 {
-    let mix = |kind: u64, parts: &[u64]| parts.iter().fold(kind, |sum, part| (sum ^ part).wrapping_mul(0x100_0000_01B3));
+    let mix =
+        |kind: u64, parts: &[u64]| parts.iter().fold(kind, |sum, part| (sum ^ part).wrapping_mul(0x100_0000_01B3));
     let number = |partition: Partition| place(partition) as u64;
     match action {
         Action::Deliver(delivery) => {
             mix(1, &[delivery.id.0, delivery.batch.0, delivery.records.len() as u64, delivery.plugin.0])
         }
         Action::Cancel(id) => mix(2, &[id.0]),
-        Action::Commit { id, offsets, .. } => offsets.iter().fold(mix(3, &[id.0]), |sum, offset| {
-            mix(sum, &[number(offset.partition), offset.next.0.cast_unsigned()])
-        }),
+        Action::Commit { id, offsets, .. } => offsets
+            .iter()
+            .fold(mix(3, &[id.0]), |sum, offset| mix(sum, &[number(offset.partition), offset.next.0.cast_unsigned()])),
         Action::AskCommitted { id, partitions } => mix(4, &[id.0, partitions.len() as u64]),
-        Action::Seek { id, targets } => targets.iter().fold(mix(5, &[id.0]), |sum, target| {
-            mix(sum, &[number(target.partition), target.next.0.cast_unsigned()])
-        }),
+        Action::Seek { id, targets } => targets
+            .iter()
+            .fold(mix(5, &[id.0]), |sum, target| mix(sum, &[number(target.partition), target.next.0.cast_unsigned()])),
         Action::AnswerRevoke(id) => mix(6, &[id.0]),
         Action::Leave => 7,
         Action::Stopped(_) => 8,

@@ -26,7 +26,8 @@ pub(crate) struct Body(pub(crate) u64);
 
 /// The body of the record at this place and offset.
 pub(crate) fn body(place: Place, offset: i64) -> Body {
-    let mixed = (place as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ offset.cast_unsigned().wrapping_mul(0xD6E8_FEB8_6659_FD93);
+    let mixed =
+        (place as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ offset.cast_unsigned().wrapping_mul(0xD6E8_FEB8_6659_FD93);
     Body(mixed.rotate_left(23))
 }
 

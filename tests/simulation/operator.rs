@@ -6,6 +6,7 @@ use gristmill_core::io::{Input, PluginId};
 
 use crate::fault::Fault;
 use crate::names::{Life, Violation, require};
+use crate::scenario::Reset;
 use crate::world::{Event, World};
 
 /// How long after healing everything has to be done, in microseconds.
@@ -43,6 +44,14 @@ impl World {
             let at = if self.chance.permille(300) { 0 } else { self.chance.below(end) };
             self.at(at, Event::Append { place, records });
         }
+        // Where the reset policy is to hold, somebody has mostly set a start before.
+        if self.scenario.reset == Reset::Error {
+            for place in 0..partitions {
+                if self.chance.permille(700) {
+                    self.broker.committed[place] = Some(0);
+                }
+            }
+        }
         for slot in 0..self.scenario.members {
             let late = self.scenario.has(Fault::MembersComeAndGo) && slot > 0;
             let at = if late { self.chance.below(end) } else { self.chance.below(500_000) };
@@ -62,7 +71,15 @@ impl World {
         let existing: Vec<Fault> = OPERATIONS.iter().copied().filter(|fault| self.scenario.has(*fault)).collect();
         let fault = self.chance.pick(&existing);
         let living = self.living();
-        if !living.is_empty() {
+        if self.chance.permille(150) {
+            self.look_after();
+        }
+        // What ends a member comes more rarely than the rest, or nobody ever gets to work.
+        let ends = matches!(
+            fault,
+            Fault::Crash | Fault::Stop | Fault::StopNow | Fault::FencedMember | Fault::MembersComeAndGo
+        );
+        if !living.is_empty() && (!ends || self.chance.permille(300)) {
             let life = self.chance.pick(&living);
             self.trace.say(self.now, || format!("operation {fault:?} on {life:?}"));
             self.befall(fault, life);
@@ -172,12 +189,12 @@ impl World {
         Ok(())
     }
 
-    /// The operator looks after the world until everything is done, then stops it.
-    pub(crate) fn mend(&mut self) -> Result<(), Violation> {
+    /// The operator repairs offsets, lets held lanes be tried again, and ends pauses that somebody forgot.
+    fn look_after(&mut self) {
         self.repair_offsets();
         for life in self.living() {
             let Some(member) = self.members.get_mut(&life) else { continue };
-            let paused = member.witness.paused;
+            let paused = self.healed && member.witness.paused;
             if member.witness.held {
                 self.after(1_000, Event::Feed(life, Input::RetryAsked));
             }
@@ -185,6 +202,11 @@ impl World {
                 self.after(1_000, Event::Feed(life, Input::ResumeAsked));
             }
         }
+    }
+
+    /// The operator looks after the world until everything is done, then stops it.
+    pub(crate) fn mend(&mut self) -> Result<(), Violation> {
+        self.look_after();
         if self.is_done() {
             return self.finish();
         }
@@ -211,7 +233,7 @@ impl World {
         for place in 0..self.scenario.partitions {
             let log = &self.broker.logs[place];
             let lost = self.broker.committed[place].is_some_and(|next| next < log.low);
-            let none = self.broker.committed[place].is_none() && self.scenario.reset == crate::scenario::Reset::Error;
+            let none = self.broker.committed[place].is_none() && self.scenario.reset == Reset::Error;
             if lost || none {
                 let low = log.low;
                 self.broker.committed[place] = Some(low);

@@ -52,8 +52,6 @@ pub(crate) struct Scenario {
     pub(crate) rate: u64,
     /// Until when faults strike, in microseconds.
     pub(crate) faults_end: u64,
-    /// Largest record, in bytes.
-    pub(crate) record_bytes: u64,
     /// How often a delay is a long one, in thousandths.
     pub(crate) slow: u64,
 }
@@ -68,7 +66,7 @@ impl Scenario {
             1..=4 => 1,
             _ => chance.between(2, 8),
         };
-        let records = chance.pick(&[8, 20, 30, 40, 60, 80, 120]);
+        let records = chance.pick(&[8, 30, 60, 100, 150, 250, 400]);
         // Swarm: a world with every fault at once hides what two of them do together.
         let density = chance.pick(&[0, 150, 300, 500, 800]);
         let faults: BTreeSet<Fault> = Fault::ALL.iter().copied().filter(|_| chance.permille(density)).collect();
@@ -84,7 +82,6 @@ impl Scenario {
             faults,
             rate: chance.pick(&[30, 80, 200, 400]),
             faults_end: chance.pick(&[3, 10, 20, 40]) * 1_000_000,
-            record_bytes: 200,
             slow: chance.pick(&[0, 20, 100]),
         }
     }
@@ -96,11 +93,8 @@ impl Scenario {
 }
 
 fn draw_policy(chance: &mut Chance, faults: &BTreeSet<Fault>) -> Policy {
-    let scope = if chance.permille(600) {
-        Scope::Consumer
-    } else {
-        Scope::Partition { workers: count(chance.between(1, 4)) }
-    };
+    let scope =
+        if chance.permille(600) { Scope::Consumer } else { Scope::Partition { workers: count(chance.between(1, 4)) } };
     let then = chance.pick(&[Exhausted::Stop, Exhausted::Hold, Exhausted::Hold]);
     let attempts = if chance.permille(400) {
         Attempts::Unlimited

@@ -1,7 +1,8 @@
 //! Runs of many seeds, and the replay of one.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::Mutex;
+use std::sync::{Mutex, Once};
 use std::time::Instant;
 
 use gristmill_core::planted::Bug;
@@ -20,7 +21,10 @@ const WORKERS: u64 = 2;
 pub(crate) fn run(scenario: &Scenario, bug: Option<Bug>, trace: Trace) -> (Result<Totals, Violation>, u64, Trace) {
     let mut world = World::new(scenario.clone(), bug);
     world.trace = trace;
+    hush_caught_panics();
+    CAUGHT.set(true);
     let ran = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.run()));
+    CAUGHT.set(false);
     let result = match ran {
         Ok(Ok(totals)) => Ok(totals),
         Ok(Err(violation)) => Err(violation),
@@ -76,9 +80,21 @@ pub(crate) fn sweep(first: u64, count: u64, bug: Option<Bug>) -> Sweep {
     sum.into_inner().expect("no panic holds it")
 }
 
-/// Texts of a panic that is caught are noise.
-pub(crate) fn quiet_panics() {
-    std::panic::set_hook(Box::new(|_| {}));
+thread_local! {
+    static CAUGHT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// The text of a panic that is caught and judged is noise; every other panic speaks as usual.
+fn hush_caught_panics() {
+    static HUSH: Once = Once::new();
+    HUSH.call_once(|| {
+        let loud = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !CAUGHT.get() {
+                loud(panic);
+            }
+        }));
+    });
 }
 
 fn report(seed: u64, violation: &Violation) -> String {
@@ -135,21 +151,5 @@ fn replay() {
     match result {
         Ok(totals) => println!("seed {seed}: {steps} steps, nothing broken: {totals:?}"),
         Err(violation) => panic!("{}", report(seed, &violation)),
-    }
-}
-
-#[test]
-fn survey_scratch() {
-    let Some(count) = std::env::var("GRISTMILL_SURVEY").ok().and_then(|text| text.parse::<u64>().ok()) else { return };
-    quiet_panics();
-    let mut by: std::collections::BTreeMap<&str, Vec<(u64, u64, String)>> = std::collections::BTreeMap::new();
-    for seed in 0..count {
-        let (result, steps, _) = run(&Scenario::draw(seed), None, Trace::default());
-        if let Err(v) = result { by.entry(v.rule).or_default().push((steps, seed, v.text)); }
-    }
-    for (rule, mut list) in by {
-        list.sort();
-        println!("{rule}: {}", list.len());
-        for (steps, seed, text) in list.iter().take(5) { println!("   seed {seed} ({steps} steps) {text}"); }
     }
 }

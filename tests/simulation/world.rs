@@ -5,7 +5,9 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use gristmill_core::io::{CommitOffset, DeliveryId, Input, PluginId, RequestError, RequestId, RevokeId, SeekTo, StopReason};
+use gristmill_core::io::{
+    CommitOffset, DeliveryId, Input, PluginId, RequestError, RequestId, RevokeId, SeekTo, StopReason,
+};
 use gristmill_core::planted::Bug;
 use gristmill_core::record::Partition;
 use gristmill_core::time::Moment;
@@ -19,6 +21,7 @@ use crate::ledger::Ledger;
 use crate::member::Member;
 use crate::names::{Body, Life, Place, Violation, require};
 use crate::scenario::Scenario;
+use crate::tally::Tally;
 use crate::trace::Trace;
 
 /// What a member sends to the coordinator over its one connection, in order.
@@ -129,6 +132,7 @@ pub(crate) struct World {
     pub(crate) fingerprint: u64,
     pub(crate) stopping: bool,
     pub(crate) trace: Trace,
+    pub(crate) tally: Option<Tally>,
 }
 
 impl World {
@@ -163,6 +167,7 @@ impl World {
             fingerprint: 0,
             stopping: false,
             trace: Trace::default(),
+            tally: None,
             scenario,
         }
     }
@@ -170,6 +175,11 @@ impl World {
     /// Lets the world run to its end.
     pub(crate) fn run(&mut self) -> Result<Totals, Violation> {
         self.prepare();
+        self.run_prepared()
+    }
+
+    /// Lets a world run to its end whose load and members are planned already.
+    pub(crate) fn run_prepared(&mut self) -> Result<Totals, Violation> {
         match self.run_through() {
             Ok(()) => {
                 let (handed, repeats) = self.ledger.totals();
@@ -230,10 +240,16 @@ impl World {
         let Some(member) = self.members.get_mut(&life) else { return Ok(()) };
         self.steps += 1;
         self.trace.input(self.now, life, &input);
+        if let Some(tally) = &mut self.tally {
+            tally.input(&input);
+        }
         let mut actions = Vec::new();
         let fed = member.feed(Moment(self.now), input, &self.broker, &mut actions);
         for action in &actions {
             self.trace.action(self.now, life, action);
+            if let Some(tally) = &mut self.tally {
+                tally.action(action);
+            }
         }
         fed?;
         self.plan_tick(life);

@@ -20,7 +20,7 @@ use crate::lane::{Lane, LaneState};
 use crate::planted::Bug;
 use crate::policy::{Policy, Scope};
 use crate::positions::{LaneId, Owned, Reading, Step};
-use crate::record::Partition;
+use crate::record::{NextOffset, Partition};
 use crate::time::Moment;
 
 /// The whole state of one member of a consumer group.
@@ -40,6 +40,9 @@ pub struct Machine<R> {
     ids: Ids,
     #[cfg(feature = "planted")]
     planted: Option<Bug>,
+    /// Where partitions stood when they went away: only a planted bug looks back.
+    #[cfg(feature = "planted")]
+    gone: BTreeMap<Partition, NextOffset>,
 }
 
 /// A revocation that waits for its answer.
@@ -104,6 +107,8 @@ impl<R: Clone> Machine<R> {
             ids: Ids::default(),
             #[cfg(feature = "planted")]
             planted: None,
+            #[cfg(feature = "planted")]
+            gone: BTreeMap::new(),
         }
     }
 
@@ -210,6 +215,26 @@ impl<R: Clone> Machine<R> {
     #[expect(clippy::unused_self, reason = "the decision sites read the same with and without planted bugs")]
     fn planted(&self, _bug: Bug) -> bool {
         false
+    }
+
+    #[cfg(feature = "planted")]
+    fn remember_gone(&mut self, partition: Partition, next: NextOffset) {
+        self.gone.insert(partition, next);
+    }
+
+    #[cfg(feature = "planted")]
+    fn position_when_gone(&self, partition: Partition) -> Option<NextOffset> {
+        self.gone.get(&partition).copied().filter(|_| self.planted(Bug::ReuseOldPositions))
+    }
+
+    #[cfg(not(feature = "planted"))]
+    #[expect(clippy::unused_self, reason = "as `planted`")]
+    fn remember_gone(&mut self, _partition: Partition, _next: NextOffset) {}
+
+    #[cfg(not(feature = "planted"))]
+    #[expect(clippy::unused_self, reason = "as `planted`")]
+    fn position_when_gone(&self, _partition: Partition) -> Option<NextOffset> {
+        None
     }
 
     #[cfg(feature = "planted")]

@@ -168,9 +168,22 @@ impl Commit {
     /// A look-up showed what is committed. What was waiting to be tried again may be done already.
     pub(crate) fn learn(&mut self, committed: NextOffset) {
         self.confirmed = self.confirmed.max(Some(committed));
-        if matches!(self.phase, CommitPhase::Backoff(_)) && self.due().is_none() {
+        self.rest_if_done();
+    }
+
+    /// Nothing is tried again of which a look-up has shown meanwhile that it is done.
+    pub(crate) fn rest_if_done(&mut self) {
+        let waits = matches!(self.phase, CommitPhase::Backoff(_) | CommitPhase::Unknown { .. });
+        if waits && self.due().is_none() {
             self.phase = CommitPhase::Idle;
             self.tries = 0;
+        }
+    }
+
+    /// The position at assignment is to be committed, unless more is wished or known to be.
+    pub(crate) fn wish_start(&mut self, plugin: PluginId) {
+        if self.confirmed.is_none() && self.wanted.is_none() {
+            self.wanted = self.start.map(|next| Wanted { next, leader_epoch: None, plugin });
         }
     }
 

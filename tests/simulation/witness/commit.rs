@@ -42,7 +42,10 @@ impl Witness {
         let ending = self.ending.has_cause();
         let policy = self.policy.commit;
         let Some(watched) = self.watched.get_mut(&here) else {
-            return Err(Violation { rule: "I-05", text: format!("{id:?} commits {value} on {here}, which is not owned") });
+            return Err(Violation {
+                rule: "I-05",
+                text: format!("{id:?} commits {value} on {here}, which is not owned"),
+            });
         };
         require!(offset.epoch >= watched.assigned, "I-05", "{id:?} commits {here} under the old {:?}", offset.epoch);
         require!(watched.commit.is_none(), "I-07", "{id:?} commits {here} while {:?} is under way", watched.commit);
@@ -56,7 +59,8 @@ impl Witness {
             require!(plugin == by, "C7", "{id:?} commits {here} in the name of {plugin:?}, not {by:?}");
             require!(offset.leader_epoch == leader_epoch, "C7", "{id:?} commits {here} with {:?}", offset.leader_epoch);
         }
-        let spaced = watched.commit_not_before <= now || watched.revoking.is_some() || ending;
+        let another = watched.tried != Some(value) && start;
+        let spaced = another || watched.commit_not_before <= now || watched.revoking.is_some() || ending;
         require!(spaced, "C2", "{id:?} retries {here} at {now:?}, not before {:?}", watched.commit_not_before);
         if watched.tried != Some(value) {
             watched.tried = Some(value);

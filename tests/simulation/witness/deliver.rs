@@ -80,7 +80,10 @@ impl Witness {
             let here = place(facts.partition);
             let offset = facts.offset.0;
             let Some(watched) = self.watched.get(&here) else {
-                return Err(Violation { rule: "I-25", text: format!("{name} holds {here}:{offset}, which is not owned") });
+                return Err(Violation {
+                    rule: "I-25",
+                    text: format!("{name} holds {here}:{offset}, which is not owned"),
+                });
             };
             require!(watched.seek.is_none() && !watched.moving, "R3", "{name} holds {here}:{offset} during a seek");
             require!(watched.revoking.is_none(), "B9", "{name} holds {here}:{offset} during its revocation");

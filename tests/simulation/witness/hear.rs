@@ -155,9 +155,7 @@ impl Witness {
                 }
                 Err(RequestError::Temporary) => {
                     watched.tries += 1;
-                    // The tries of the start position are not those of the batch that was done meanwhile.
-                    let tries = if watched.done == value { watched.tries } else { 1 };
-                    watched.commit_not_before = self.now.after(shortest(&policy.backoff, tries));
+                    watched.commit_not_before = self.now.after(shortest(&policy.backoff, 1));
                 }
                 Err(RequestError::Unknown) => {
                     watched.tries += 1;
@@ -173,14 +171,22 @@ impl Witness {
         }
     }
 
-    fn hear_committed_known(&mut self, id: RequestId, result: &Result<Vec<(Partition, Option<NextOffset>)>, RequestError>) {
+    fn hear_committed_known(
+        &mut self,
+        id: RequestId,
+        result: &Result<Vec<(Partition, Option<NextOffset>)>, RequestError>,
+    ) {
         let Some(mut asked) = self.lookups.remove(&id) else { return };
         asked.retain(|(here, assigned)| self.watched.get(here).is_some_and(|watched| watched.assigned == *assigned));
         match result {
             Ok(known) => {
                 for (partition, committed) in known {
                     let here = place(*partition);
-                    let Some(watched) = self.watched.get_mut(&here).filter(|_| asked.iter().any(|(asked, _)| *asked == here)) else { continue };
+                    let Some(watched) =
+                        self.watched.get_mut(&here).filter(|_| asked.iter().any(|(asked, _)| *asked == here))
+                    else {
+                        continue;
+                    };
                     let committed = committed.map(|next| next.0);
                     watched.looked_up = Some(committed);
                     watched.unknown = false;
@@ -209,7 +215,9 @@ impl Witness {
         let Some(sent) = self.seeks.remove(&id) else { return };
         for (here, next) in sent {
             let result = results.iter().find(|(partition, _)| place(*partition) == here).map(|(_, result)| *result);
-            let Some(watched) = self.watched.get_mut(&here).filter(|watched| watched.seek == Some(id)) else { continue };
+            let Some(watched) = self.watched.get_mut(&here).filter(|watched| watched.seek == Some(id)) else {
+                continue;
+            };
             watched.seek = None;
             match result {
                 Some(Ok(epoch)) => {

@@ -100,7 +100,11 @@ impl Witness {
         }
         for (id, (places, deadline)) in &self.revokes {
             require!(*deadline > self.now, "I-23", "{id:?} of {places:?} is not answered at its deadline {deadline:?}");
-            require!(wakeup.is_some_and(|at| at <= *deadline), "I-23", "nothing wakes the machine for {id:?}: {wakeup:?}");
+            require!(
+                wakeup.is_some_and(|at| at <= *deadline),
+                "I-23",
+                "nothing wakes the machine for {id:?}: {wakeup:?}"
+            );
         }
         self.settle_ending(wakeup)?;
         // A machine that asks to be woken at once, again and again, burns the processor.

@@ -24,7 +24,12 @@ impl Witness {
             require!(spaced, "I-17", "{id:?} seeks {here} at {now:?}, not before {:?}", watched.seek_not_before);
             let next = target.next.0;
             match watched.looked_up {
-                None => return Err(Violation { rule: "R3", text: format!("{id:?} seeks {here} to {next} without a look-up (B02)") }),
+                None => {
+                    return Err(Violation {
+                        rule: "R3",
+                        text: format!("{id:?} seeks {here} to {next} without a look-up (B02)"),
+                    });
+                }
                 Some(Some(committed)) => {
                     // Another owner's late commit may have set the offset back; what was confirmed to us was handled.
                     let known = next == committed || (next > committed && Some(next) == watched.confirmed);

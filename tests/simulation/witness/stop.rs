@@ -81,16 +81,21 @@ impl Witness {
     pub(super) fn see_leave(&mut self) -> Result<(), Violation> {
         require!(!self.ending.left_ordered, "I-15", "the machine leaves twice");
         require!(self.ending.has_cause(), "I-35", "the machine leaves without a cause");
-        let patient = !self.ending.insisted
-            && self.ending.trouble.is_none()
-            && self.end_due().is_some_and(|due| self.now < due);
+        let patient =
+            !self.ending.insisted && self.ending.trouble.is_none() && self.end_due().is_some_and(|due| self.now < due);
         if patient {
             let busy = self.watched.iter().find(|(_, watched)| watched.commit.is_some());
-            require!(busy.is_none(), "S1", "the machine leaves while a commit of {:?} is under way", busy.map(|(at, _)| at));
+            require!(
+                busy.is_none(),
+                "S1",
+                "the machine leaves while a commit of {:?} is under way",
+                busy.map(|(at, _)| at)
+            );
             let out = self.out.iter().find(|(_, handed)| !handed.cancelled);
             require!(out.is_none(), "S1", "the machine leaves while {:?} is out", out.map(|(id, _)| id));
             let tries_max = self.policy.commit.tries_max.get();
-            let given_up = |watched: &super::watched::Watched| watched.moving || watched.asked || watched.tries >= tries_max;
+            let given_up =
+                |watched: &super::watched::Watched| watched.moving || watched.asked || watched.tries >= tries_max;
             let ready = self.watched.iter().find(|(_, watched)| watched.unsettled() && !given_up(watched));
             require!(ready.is_none(), "S1", "the machine leaves without committing {:?}", ready.map(|(at, _)| at));
         }

@@ -89,7 +89,9 @@ impl Watched {
 
     /// Something is done and not known to be committed.
     pub(super) fn unsettled(&self) -> bool {
-        self.start.is_some() && Some(self.done) != self.start && self.confirmed.is_none_or(|confirmed| confirmed < self.done)
+        self.start.is_some()
+            && Some(self.done) != self.start
+            && self.confirmed.is_none_or(|confirmed| confirmed < self.done)
     }
 }
 

@@ -15,19 +15,12 @@ impl<R: Clone> Machine<R> {
             if self.partitions.get(&partition).is_some_and(|owned| owned.assigned == assignment.epoch) {
                 continue;
             }
-            if self.planted(Bug::ReuseOldPositions)
-                && let Some(owned) = self.partitions.get_mut(&partition)
-            {
-                owned.assigned = assignment.epoch;
-                owned.epoch = assignment.epoch;
-                owned.reading = Reading::Live;
-                continue;
-            }
             self.remove(partition, true);
             let mut owned = Owned::new(assignment, self.plugin);
             if self.planted(Bug::ForgetStartCommit) {
                 owned.commit.wanted = None;
             }
+            owned.expected = self.position_when_gone(partition).unwrap_or(owned.expected);
             self.partitions.insert(partition, owned);
             self.report(Report::Assigned { partition, start: assignment.start });
             if let StartPosition::Unusable(trouble) = assignment.start {
@@ -90,9 +83,8 @@ impl<R: Clone> Machine<R> {
 
     /// Ends the ownership of a partition: everything that hung off it goes.
     pub(super) fn remove(&mut self, partition: Partition, lost: bool) {
-        if self.partitions.remove(&partition).is_none() {
-            return;
-        }
+        let Some(owned) = self.partitions.remove(&partition) else { return };
+        self.remember_gone(partition, owned.expected);
         let id = self.lane_of(partition);
         let mut records = 0;
         if let Some(lane) = self.lanes.get_mut(&id) {

@@ -8,9 +8,8 @@ use crate::backoff;
 use crate::io::{Action, CommitOffset, PluginId, Report, RequestError, RequestId, StopReason};
 use crate::lane::{Lane, LaneState};
 use crate::planted::Bug;
-use crate::positions::{CommitPhase, Wanted};
+use crate::positions::CommitPhase;
 use crate::record::{NextOffset, Partition};
-use crate::time::Moment;
 
 impl<R: Clone> Machine<R> {
     /// Sends every commit that is due, one request for each plugin version whose answers are behind it (C7).
@@ -140,27 +139,25 @@ impl<R: Clone> Machine<R> {
                 RequestError::Unknown if !skip_lookup => CommitPhase::Unknown { sent: next, not_before: again },
                 _ => CommitPhase::Backoff(again),
             };
+            owned.commit.rest_if_done();
             let may_give_up = running && owned.revoking.is_none() && !owned.commit.only_start() && !for_ever;
             if owned.commit.tries >= tries_max && error == RequestError::Temporary && may_give_up {
-                given_up.push((partition, again));
+                given_up.push(partition);
             }
         }
         self.report(Report::RequestFailed { id, error, again_in: longest });
-        for (partition, again) in given_up {
-            self.give_commit_up(partition, again);
+        for partition in given_up {
+            self.give_commit_up(partition);
         }
     }
 
     /// The wish is dropped and the partition read again from wherever the broker says it stands: the records of the
-    /// batch come a second time, none is lost. Where nothing is committed yet, the start position is wished again (C8).
-    fn give_commit_up(&mut self, partition: Partition, again: Moment) {
-        let plugin = self.plugin;
+    /// batch come a second time, none is lost.
+    fn give_commit_up(&mut self, partition: Partition) {
         if let Some(owned) = self.partitions.get_mut(&partition) {
-            let commit = &mut owned.commit;
-            let start = commit.start.filter(|_| commit.confirmed.is_none());
-            commit.wanted = start.map(|next| Wanted { next, leader_epoch: None, plugin });
-            commit.phase = if start.is_some() { CommitPhase::Backoff(again) } else { CommitPhase::Idle };
-            commit.tries = 0;
+            owned.commit.wanted = None;
+            owned.commit.phase = CommitPhase::Idle;
+            owned.commit.tries = 0;
         }
         let id = self.lane_of(partition);
         if let Some(Lane { state: LaneState::Settling(spans), .. }) = self.lanes.get_mut(&id) {
@@ -185,13 +182,13 @@ impl<R: Clone> Machine<R> {
         match result {
             Ok(Some(committed)) if committed >= sent => owned.commit.confirm(committed),
             // It was not done. The tries go on counting, and so does the spacing between them.
-            Ok(_) => {
+            Ok(committed) => {
+                owned.commit.confirmed = owned.commit.confirmed.max(committed);
                 let exhausted = owned.commit.tries >= self.policy.commit.tries_max.get();
                 owned.commit.phase = CommitPhase::Idle;
                 let may_give_up = running && owned.revoking.is_none() && !owned.commit.only_start();
                 if exhausted && may_give_up {
-                    let wait = backoff::delay(&self.policy.commit.backoff, owned.commit.tries, self.policy.jitter_seed);
-                    self.give_commit_up(partition, self.now.after(wait));
+                    self.give_commit_up(partition);
                 }
             }
             // Not a member any more: lost, as for a commit (C3).

@@ -125,6 +125,7 @@ impl<R: Clone> Machine<R> {
         partition: Partition,
         committed: Result<Option<NextOffset>, RequestError>,
     ) {
+        let plugin = self.plugin;
         let to_start = self.planted(Bug::RewindToStart);
         let to_last = self.planted(Bug::RewindToLast);
         let Some(owned) = self.partitions.get_mut(&partition) else { return };
@@ -152,8 +153,11 @@ impl<R: Clone> Machine<R> {
             Some(next) => {
                 moving.step = Step::Seek(next);
                 moving.tries = 0;
-                if let (Some(committed), false) = (committed, to_start || to_last) {
-                    owned.commit.learn(committed);
+                match committed {
+                    Some(committed) if !to_start && !to_last => owned.commit.learn(committed),
+                    Some(_) => {}
+                    // A commit that was given up took the wish for the start with it: nothing is committed yet (C8).
+                    None => owned.commit.wish_start(plugin),
                 }
             }
             None => self.hold_partition(partition, OffsetTrouble::NothingCommitted),

@@ -1,0 +1,15 @@
+//! Named schedules: short stories, each a rule that a well-known system got wrong or a scenario from the field.
+
+mod assembly;
+mod commits;
+mod ends;
+mod faults;
+mod found;
+mod operators;
+mod rebalances;
+mod retries;
+mod rewinds;
+mod story;
+mod words;
+
+pub(crate) use words::policy;
