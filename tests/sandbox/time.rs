@@ -29,7 +29,7 @@ fn a_guest_that_spins_ends_at_its_processor_time() {
     let mut mill = Mill::with(&quick(20_000, 500));
     let (detail, took) = times_out(&mut mill, "spin");
     assert!(detail.contains("500ms of processor time") && detail.contains("process-batch"), "{detail}");
-    assert!((Duration::from_millis(500)..Duration::from_millis(500) + SLACK).contains(&took), "{took:?}");
+    assert!(took >= Duration::from_millis(500), "{took:?}");
     mill.still_works();
 }
 

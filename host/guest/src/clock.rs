@@ -1,7 +1,7 @@
 //! The time of one hand-over: wall clock, processor time, and the wish to cancel, around everything a guest does.
 //!
 //! An epoch interrupts a guest that computes; it does not reach one that waits in a host call. So the whole call is a future
-//! polled by [`CallClock::run`], which also measures how long each poll took: that is the processor time.
+//! polled by [`CallClock::run`], which also measures what each poll cost: that is the processor time.
 //!
 //! Nothing here knows what the future does.
 
@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::cancel::Cancel;
 use crate::limits::Limits;
@@ -36,9 +38,9 @@ pub(crate) struct CallClock {
     wall: Duration,
     cpu: Duration,
     cancel: Arc<Cancel>,
-    /// Nanoseconds spent in polls that are over.
+    /// Processor time of polls that are over, in nanoseconds.
     busy_ns: AtomicU64,
-    /// Nanoseconds since `started` at which the running poll began. [`IDLE`]: none runs.
+    /// The thread's processor time at which the running poll began. [`IDLE`]: none runs.
     poll_began_ns: AtomicU64,
 }
 
@@ -62,11 +64,11 @@ impl CallClock {
         self.started.elapsed()
     }
 
-    /// How much of that was spent computing rather than waiting.
+    /// How much processor time that took. While a poll runs, only its own thread may ask, which is where the guest runs as well.
     pub(crate) fn busy(&self) -> Duration {
         let over = self.busy_ns.load(Ordering::Relaxed);
         let began = self.poll_began_ns.load(Ordering::Relaxed);
-        let running = if began == IDLE { 0 } else { self.now_ns().saturating_sub(began) };
+        let running = if began == IDLE { 0 } else { thread_ns().saturating_sub(began) };
         Duration::from_nanos(over.saturating_add(running))
     }
 
@@ -105,7 +107,7 @@ impl CallClock {
         let mut alarm_at = self.ends_at();
         let mut alarm = pin!(tokio::time::sleep_until(alarm_at.into()));
         poll_fn(|cx| {
-            self.poll_began_ns.store(self.now_ns(), Ordering::Relaxed);
+            self.poll_began_ns.store(thread_ns(), Ordering::Relaxed);
             let polled = future.as_mut().poll(cx);
             self.busy_ns.store(nanos(self.busy()), Ordering::Relaxed);
             self.poll_began_ns.store(IDLE, Ordering::Relaxed);
@@ -135,10 +137,13 @@ impl CallClock {
         let wall = self.started + self.wall;
         self.cancel.ends_at().map_or(wall, |cancelled| cancelled.min(wall))
     }
+}
 
-    fn now_ns(&self) -> u64 {
-        nanos(self.started.elapsed())
-    }
+/// The processor time that this thread has used so far, in nanoseconds.
+fn thread_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    let ns = i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
+    u64::try_from(ns).unwrap_or(0)
 }
 
 fn nanos(duration: Duration) -> u64 {

@@ -14,8 +14,8 @@ pub struct Limits {
     pub memory_bytes: u64,
     /// Wall-clock time of one hand-over: start of the instance, `init`, the batch's way in, the call, waits in host calls.
     pub time: Duration,
-    /// Processor time of the same: how long the guest's thread was busy with it. Waits in host calls do not count; time in which
-    /// a crowded machine ran something else does.
+    /// Processor time of the same. Waits in host calls do not count, nor does time in which a crowded machine ran something
+    /// else.
     pub cpu: Duration,
     /// How long a cancelled guest may go on before it is ended by force. It can ask `control.cancelled` meanwhile.
     pub cancel_grace: Duration,
