@@ -92,3 +92,18 @@ fn a_stop_ends_the_back_off() {
     assert_eq!(code, 0, "{}", last(&lines));
     assert!(pipeline.committed().values().all(|next| *next == 0));
 }
+
+/// R7: a partial outcome has no meaning yet, and what has no meaning commits nothing: not even the part it calls done.
+#[test]
+fn a_partial_outcome_is_a_fault_and_commits_nothing() {
+    let pipeline = Pipeline::new(shared_broker(), "partial").plugin("gristmill-mischief").batches_of(3);
+    let pipeline = pipeline.set("fault", "max_attempts", "1");
+    let _ = pipeline.load(1, 0);
+    for key in ["completed", "ok", "ok"] {
+        pipeline.put(key);
+    }
+    let (code, lines) = pipeline.run().wait_for_end(SOON);
+    assert_eq!(code, 75, "{}", last(&lines));
+    assert!(lines.last().is_some_and(|line| line.contains("completed")), "{}", last(&lines));
+    assert!(pipeline.committed().values().all(|next| *next == 0), "{:?}", pipeline.committed());
+}

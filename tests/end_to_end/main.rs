@@ -3,6 +3,12 @@
 //!
 //! The short form runs with every `cargo xtask test`, the long one by `cargo xtask chaos`.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "these are tests: they fail by panics and say what they measured"
+)]
+
 mod answers;
 mod chance;
 mod clean;

@@ -1,5 +1,6 @@
 //! The broker goes away and comes back, or stops answering for a while: the host waits, and nothing is lost.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use gristmill_tests::Seen;
@@ -28,4 +29,24 @@ fn a_broker_that_dies_and_comes_back_costs_no_record() {
     let seen = Seen::from_lines(&stop(host));
     assert_eq!(seen.missing(&loaded), "");
     println!("{} repeats", seen.repeats());
+}
+
+/// A13: neither the end of a partition nor the broker's absence is a record, a failure, or a reason to close a batch.
+#[test]
+fn errors_and_ends_of_partitions_close_no_batch() {
+    let broker = Broker::start(&Options::default()).unwrap();
+    let pipeline = Pipeline::new(&broker, "half-full").batches_of(20);
+    let mut loaded = pipeline.load(1, 10);
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&BTreeMap::from([(0, 0)]), SOON);
+    broker.kill().unwrap();
+    host.wait_for_line("librdkafka", SOON);
+    broker.restart().unwrap();
+    assert_eq!(Seen::from_lines(&host.lines().all()).handed_over(), 0);
+    pipeline.load_more(&mut loaded, 10);
+    wait_until_all_seen(&host, &loaded, SOON);
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    let lines = stop(host);
+    let batches: Vec<&String> = lines.iter().filter(|line| line.contains("saw 0 ")).collect();
+    assert!(matches!(batches.as_slice(), [only] if only.contains("saw 0 0 19 1")), "{batches:?}");
 }

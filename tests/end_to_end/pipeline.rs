@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use gristmill_tests::{Host, Loaded, Seen, create_topic, load, load_more, plugin, unique};
+use gristmill_tests::{Host, Loaded, Seen, create_topic, load, load_more, plugin, put, unique};
 use xtask::kafka::Broker;
 
 /// Longer than anything takes on a machine that compiles meanwhile; a test that waits so long has failed.
@@ -46,6 +46,17 @@ impl<'b> Pipeline<'b> {
     /// Puts more records into the topic.
     pub(crate) fn load_more(&self, loaded: &mut Loaded, records: u64) {
         load_more(&self.broker.bootstrap(), &self.topic, loaded, records);
+    }
+
+    /// Puts one record with this key into partition 0.
+    pub(crate) fn put(&self, key: &str) {
+        put(&self.broker.bootstrap(), &self.topic, key);
+    }
+
+    /// Makes another guest the plugin.
+    pub(crate) fn plugin(self, package: &str) -> Self {
+        let path = plugin(package).display().to_string();
+        self.set("plugin", "path", format!("{path:?}"))
     }
 
     /// Sets a key of a section; the value as TOML writes it.

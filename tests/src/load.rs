@@ -109,6 +109,21 @@ pub fn load_more(bootstrap: &str, topic: &str, loaded: &mut Loaded, records: u64
     }
 }
 
+/// Puts one record with a key of the caller's into partition 0 and waits until it is acknowledged.
+///
+/// # Panics
+///
+/// When it is not.
+pub fn put(bootstrap: &str, topic: &str, key: &str) {
+    let producer: Result<ThreadedProducer<Acknowledged>, _> =
+        settings(bootstrap).create_with_context(Acknowledged::default());
+    let producer = producer.unwrap_or_else(|error| panic!("cannot make a producer: {error}"));
+    let sent = producer.send(BaseRecord::to(topic).partition(0).key(key).payload("put"));
+    assert!(sent.is_ok(), "cannot produce to {topic}");
+    let flushed = producer.flush(WITHIN);
+    assert!(flushed.is_ok() && producer.context().lock().failure.is_none(), "the record was not acknowledged");
+}
+
 fn settings(bootstrap: &str) -> ClientConfig {
     let mut settings = ClientConfig::new();
     settings.set("bootstrap.servers", bootstrap);
