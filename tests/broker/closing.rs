@@ -5,22 +5,13 @@ use std::time::{Duration, Instant};
 use gristmill_kafka::{Consumer, ConsumerSettings, Event, MockCluster, ResetPolicy};
 use tokio::sync::mpsc::unbounded_channel;
 
-use crate::member::{Member, cluster, consumer_protocol, fill, set, settings};
+use crate::member::{Member, Tweak, cluster, fill, protocols, settings};
 
 /// A deadline, and what a busy machine may add to it.
 const DEADLINE: Duration = Duration::from_secs(3);
 const SLACK: Duration = Duration::from_millis(1500);
 
-/// The three ways in which a group assigns.
-fn protocols() -> [(&'static str, fn(&mut ConsumerSettings)); 3] {
-    [
-        ("cooperative", |_| ()),
-        ("eager", |settings| set(settings, "partition.assignment.strategy", "range")),
-        ("consumer", consumer_protocol),
-    ]
-}
-
-fn busy_member(name: &str, tweak: fn(&mut ConsumerSettings)) -> (MockCluster, Member) {
+fn busy_member(name: &str, tweak: Tweak) -> (MockCluster, Member) {
     let cluster = cluster("orders", 3);
     fill(&cluster, "orders", 3, 0, 100);
     let mut settings = settings(&cluster, name, &["orders"]);

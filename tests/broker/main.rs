@@ -4,6 +4,9 @@
 //! shown against a real broker by `end_to_end`. The tests named `rule_…` are the rules at the head of the design's
 //! `kafka-edge.md`. Rule 12 is about transactions, which the edge does not have yet and the mock gets wrong.
 
+#![forbid(unsafe_code)]
+#![expect(clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+
 mod closing;
 mod commits;
 mod errors;

@@ -63,9 +63,12 @@ pub(crate) struct Member {
 pub(crate) fn settings(cluster: &MockCluster, group: &str, topics: &[&str]) -> ConsumerSettings {
     let mut settings = ConsumerSettings::new(&cluster.bootstrap_servers(), group, topics, ResetPolicy::Earliest);
     settings.drain_max = Duration::from_secs(2);
-    settings.properties = [("session.timeout.ms", "6000"), ("heartbeat.interval.ms", "100")]
-        .map(|(name, value)| (name.to_owned(), value.to_owned()))
-        .to_vec();
+    settings.properties.clear();
+    // The mock lets a classic group wait for its members until a second before their session ends.
+    set(&mut settings, "session.timeout.ms", "3000");
+    set(&mut settings, "heartbeat.interval.ms", "100");
+    // A seek waits for the fetch in flight to return.
+    set(&mut settings, "fetch.wait.max.ms", "20");
     settings
 }
 
@@ -76,7 +79,21 @@ pub(crate) fn set(settings: &mut ConsumerSettings, name: &str, value: &str) {
 
 /// Makes the settings those of a KIP-848 group.
 pub(crate) fn consumer_protocol(settings: &mut ConsumerSettings) {
-    settings.properties = vec![("group.protocol".to_owned(), "consumer".to_owned())];
+    settings.properties.clear();
+    set(settings, "group.protocol", "consumer");
+    set(settings, "fetch.wait.max.ms", "20");
+}
+
+/// A change of settings.
+pub(crate) type Tweak = fn(&mut ConsumerSettings);
+
+/// The three ways in which a group assigns.
+pub(crate) fn protocols() -> [(&'static str, Tweak); 3] {
+    [
+        ("cooperative", |_| ()),
+        ("eager", |settings| set(settings, "partition.assignment.strategy", "range")),
+        ("consumer", consumer_protocol),
+    ]
 }
 
 /// A cluster with one topic.

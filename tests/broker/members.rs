@@ -5,27 +5,13 @@ use std::time::{Duration, Instant};
 
 use gristmill_core::io::{Input, RequestError, StartPosition};
 use gristmill_core::record::{NextOffset, Partition};
-use gristmill_kafka::{ClientErrorKind, ConsumerSettings, Event, MockCluster, RequestKind};
+use gristmill_kafka::{ClientErrorKind, Event, MockCluster, RequestKind};
 
-use crate::member::{Member, PATIENCE, cluster, consumer_protocol, fill, set, settings};
+use crate::member::{Member, PATIENCE, Tweak, cluster, consumer_protocol, fill, protocols, set, settings};
 
 const PARTITIONS: i32 = 6;
 
-/// The three ways in which a group assigns. Short sessions: the mock lets a classic group wait for one.
-fn protocols() -> [(&'static str, fn(&mut ConsumerSettings)); 3] {
-    [
-        ("cooperative", |settings| {
-            set(settings, "session.timeout.ms", "2500");
-        }),
-        ("eager", |settings| {
-            set(settings, "session.timeout.ms", "2500");
-            set(settings, "partition.assignment.strategy", "range");
-        }),
-        ("consumer", consumer_protocol),
-    ]
-}
-
-fn join(cluster: &MockCluster, group: &str, tweak: fn(&mut ConsumerSettings)) -> Member {
+fn join(cluster: &MockCluster, group: &str, tweak: Tweak) -> Member {
     let mut settings = settings(cluster, group, &["orders"]);
     tweak(&mut settings);
     Member::start(settings)
@@ -140,17 +126,21 @@ fn rule_06_a_late_commit_cannot_overwrite_the_new_owners() {
 fn b35_a_slow_commit_does_not_hold_a_revocation_up_for_ever() {
     let cluster = cluster("orders", 2);
     fill(&cluster, "orders", 2, 0, 10);
-    let mut first_settings = settings(&cluster, "slow", &["orders"]);
-    consumer_protocol(&mut first_settings);
-    first_settings.commit_wait_max = Duration::from_secs(1);
-    let mut first = Member::start(first_settings);
+    let mut impatient = settings(&cluster, "slow", &["orders"]);
+    impatient.commit_wait_max = Duration::from_millis(100);
+    let mut first = Member::start(impatient);
     first.until("all records came", |member| member.seen.len() == 20);
-    let mut second = join(&cluster, "slow", consumer_protocol);
-    second.for_a_while(Duration::from_millis(5));
-    cluster.set_round_trip(1, Duration::from_secs(1)).expect("there is a broker");
+    // From here on every answer takes longer than the wait for the end of a commit, also of those that the member sends
+    // while its partitions are being revoked.
+    cluster.set_round_trip(1, Duration::from_millis(400)).expect("there is a broker");
+    let partition = first.partition("orders", 0);
+    assert_eq!(first.commit(partition, 10), Err(RequestError::Unknown));
+    let mut second = join(&cluster, "slow", |_| ());
     until(&mut [&mut first, &mut second], "the group was halved", |members| {
         members.iter().all(|member| member.owned.len() == 1)
     });
+    let unknown = first.commit_ends.values().filter(|end| **end == Err(RequestError::Unknown)).count();
+    assert!(unknown >= 2, "the revocation had no slow commit: {:?}", first.commit_ends);
 }
 
 #[test]
@@ -191,6 +181,7 @@ fn rule_08_a_host_that_does_nothing_keeps_its_membership() {
     fill(&cluster, "orders", 1, 0, 10);
     let mut idle = settings(&cluster, "idle", &["orders"]);
     idle.drain_max = Duration::from_millis(500);
+    idle.commit_wait_max = Duration::from_millis(500);
     idle.properties.clear();
     set(&mut idle, "session.timeout.ms", "1000");
     set(&mut idle, "heartbeat.interval.ms", "100");

@@ -4,13 +4,12 @@ use std::time::{Duration, Instant};
 
 use gristmill_core::io::RequestError;
 use gristmill_core::record::{Epoch, Partition};
-use gristmill_kafka::ConsumerSettings;
 
-use crate::member::{Member, cluster, consumer_protocol, fill, settings};
+use crate::member::{Member, Tweak, cluster, consumer_protocol, fill, settings};
 
 /// B43: a partition that was assigned milliseconds ago is sought. Explicit offsets make that work (rule 1); where the
 /// client is not ready the fetch thread tries again (rule 4).
-fn seek_right_after_assignment(group: &str, times: usize, tweak: fn(&mut ConsumerSettings)) {
+fn seek_right_after_assignment(group: &str, times: usize, tweak: Tweak) {
     let cluster = cluster("orders", 2);
     fill(&cluster, "orders", 2, 0, 20);
     for round in 0..times {

@@ -137,6 +137,7 @@ fn b02_a_look_up_that_fails_is_tried_again_and_never_replaced_by_the_reset_polic
     assert_eq!(member.offsets(0), (50..60).collect::<Vec<_>>());
 }
 
+/// B7: an error inside the assignment callback is told by an event, not swallowed.
 #[test]
 fn b02_a_look_up_that_fails_for_longer_than_an_assignment_waits_begins_later() {
     let cluster = cluster("orders", 1);
@@ -170,6 +171,20 @@ fn a_partition_without_a_leader_does_not_keep_the_others_from_starting() {
     cluster.set_leader("orders", 1, Some(1)).expect("there is a partition");
     member.until("it was read as well", |member| member.offsets(1).len() == 10);
     member.assert_saw_exactly(3, 10);
+}
+
+/// A broker that is slower than one question of an assignment waits is heard by the thread that has more patience.
+#[test]
+fn a_slow_broker_makes_the_start_late_but_not_unknown_for_ever() {
+    let cluster = cluster("orders", 1);
+    fill(&cluster, "orders", 1, 0, 10);
+    let mut member = start(&cluster, "slow", ResetPolicy::Earliest, |settings| {
+        settings.assign_wait_max = Duration::from_millis(200);
+        set(settings, "session.timeout.ms", "10000");
+    });
+    cluster.set_round_trip(1, Duration::from_millis(400)).expect("there is a broker");
+    member.until("all records came", |member| member.seen.len() == 10);
+    member.assert_saw_exactly(1, 10);
 }
 
 #[test]

@@ -64,6 +64,15 @@ pub(crate) fn begin(shared: Arc<Shared>, threads: Threads, wait: Duration, outbo
     }
 }
 
+/// Ends the threads that take orders; the event thread ends by itself when the group is left.
+pub(crate) fn stop_threads(shared: &Shared) {
+    shared.parking.stop();
+    // A thread that is gone needs no order.
+    let _ = shared.commit_orders.send(CommitOrder::Stop);
+    let _ = shared.lookup_orders.send(LookupOrder::Stop);
+    shared.commit_ends.wake();
+}
+
 /// Does it. Says through `left` whether the group was left, as soon as that is known; what follows only frees memory.
 fn close(shared: Arc<Shared>, threads: Threads, left: &Sender<bool>) {
     shared.closing.store(true, Ordering::Release);
@@ -75,11 +84,7 @@ fn close(shared: Arc<Shared>, threads: Threads, left: &Sender<bool>) {
         let _ = left.send(true);
     }
     // The fetch thread was there until now since each answer to a rebalance parks it.
-    shared.parking.stop();
-    // A thread that is gone needs no order.
-    let _ = shared.commit_orders.send(CommitOrder::Stop);
-    let _ = shared.lookup_orders.send(LookupOrder::Stop);
-    shared.commit_ends.wake();
+    stop_threads(&shared);
     let joined = [threads.fetch.join(), threads.command.join(), threads.lookup.join()];
     if joined.iter().any(Result::is_err) {
         tracing::error!("a thread of the kafka edge panicked");

@@ -5,7 +5,7 @@
 
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -65,15 +65,8 @@ impl Consumer {
             lookup_orders,
             outbox.clone(),
         ));
-        let close_by = Arc::new(CloseBy::default());
-        let thread = |name| move |source| StartError::Thread { name, source };
-        let threads = Threads {
-            fetch: fetch::spawn(&shared).map_err(thread("kafka-fetch"))?,
-            command: command::spawn(&shared, for_command).map_err(thread("kafka-commit"))?,
-            lookup: lookup::spawn(&shared, for_lookup).map_err(thread("kafka-lookup"))?,
-            events: events::spawn(&shared, Arc::clone(&close_by)).map_err(thread("kafka-events"))?,
-            close_by,
-        };
+        // Those that did start would wait for ever.
+        let threads = spawn(&shared, for_command, for_lookup).inspect_err(|_| close::stop_threads(&shared))?;
         let consumer = Self { shared: Arc::downgrade(&shared), threads: Mutex::new(Some(threads)), topics, outbox };
         // On an error the consumer is dropped, which ends its threads.
         shared.client.subscribe(&subscription).map_err(|code| StartError::Subscribe { code: code_name(code) })?;
@@ -160,6 +153,22 @@ impl std::fmt::Debug for Consumer {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Consumer").field("topics", &self.topics.all()).finish_non_exhaustive()
     }
+}
+
+fn spawn(
+    shared: &Arc<Shared>,
+    for_command: Receiver<CommitOrder>,
+    for_lookup: Receiver<LookupOrder>,
+) -> Result<Threads, StartError> {
+    let close_by = Arc::new(CloseBy::default());
+    let thread = |name| move |source| StartError::Thread { name, source };
+    Ok(Threads {
+        fetch: fetch::spawn(shared).map_err(thread("kafka-fetch"))?,
+        command: command::spawn(shared, for_command).map_err(thread("kafka-commit"))?,
+        lookup: lookup::spawn(shared, for_lookup).map_err(thread("kafka-lookup"))?,
+        events: events::spawn(shared, Arc::clone(&close_by)).map_err(thread("kafka-events"))?,
+        close_by,
+    })
 }
 
 /// Creates a client with these properties. Its errors name no secret.

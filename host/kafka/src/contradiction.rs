@@ -71,7 +71,12 @@ fn check_sizes(all: &BTreeMap<String, String>) -> Result<(), SettingsError> {
 
 fn check_times(settings: &ConsumerSettings, all: &BTreeMap<String, String>) -> Result<(), SettingsError> {
     let poll = number(all, "max.poll.interval.ms", MAX_POLL_INTERVAL_MS)?;
-    check_drain(settings.drain_max, "max.poll.interval.ms", poll)?;
+    check_drain(
+        "drain time and wait for its commit",
+        settings.drain_max + settings.commit_wait_max,
+        "max.poll.interval.ms",
+        poll,
+    )?;
     if all.get("group.protocol").is_some_and(|value| value == "consumer") {
         return Ok(());
     }
@@ -91,16 +96,16 @@ fn check_times(settings: &ConsumerSettings, all: &BTreeMap<String, String>) -> R
             "the second must not be the smaller one",
         ));
     }
-    check_drain(settings.drain_max, "session.timeout.ms", session)
+    check_drain("drain time", settings.drain_max, "session.timeout.ms", session)
 }
 
-fn check_drain(drain: Duration, name: &str, millis: i64) -> Result<(), SettingsError> {
+fn check_drain(what: &str, drain: Duration, name: &str, millis: i64) -> Result<(), SettingsError> {
     let drain_ms = i64::try_from(drain.as_millis()).unwrap_or(i64::MAX);
     if drain_ms < millis {
         return Ok(());
     }
     Err(contradiction(
-        format!("drain time {drain_ms} ms"),
+        format!("{what} of {drain_ms} ms"),
         format!("{name}={millis}"),
         "the group would give the partitions away before the running batch has ended; lower the first or raise the second",
     ))

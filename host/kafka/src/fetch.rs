@@ -64,9 +64,9 @@ impl Pace {
     }
 
     fn learn(&mut self, bytes: usize, records: usize) {
-        if records > 0 {
+        if let Some(mean) = bytes.checked_div(records) {
             // Half old, half new: follows a change of record sizes within a few chunks, ignores one odd record.
-            self.record_bytes = usize::midpoint(self.record_bytes, bytes / records).max(1);
+            self.record_bytes = usize::midpoint(self.record_bytes, mean).max(1);
         }
     }
 }

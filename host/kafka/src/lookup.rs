@@ -3,6 +3,7 @@
 //! Committed offsets for the core, start positions that were not known at assignment, a rejoin of our own making.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ use crate::error::lookup_error;
 use crate::event::Event;
 use crate::ownership::Reading;
 use crate::parking::Work;
-use crate::positions::{self, Start};
+use crate::positions::{self, Patience, Start};
 use crate::shared::Shared;
 use crate::sys::{OFFSET_INVALID, code_name};
 
@@ -21,6 +22,8 @@ use crate::sys::{OFFSET_INVALID, code_name};
 const ROUND: Duration = Duration::from_millis(500);
 /// How often the host is told that start positions are still unknown.
 const TELL_AGAIN: Duration = Duration::from_secs(10);
+/// At most one rejoin of our own making within this time.
+const REJOIN_SPACING: Duration = Duration::from_secs(5);
 /// How long the thread waits when it has nothing to do. An order ends the wait.
 const IDLE_WAIT: Duration = Duration::from_secs(3600);
 
@@ -36,7 +39,8 @@ pub(crate) enum LookupOrder {
     },
     /// Find out where these partitions start, each assigned under its epoch, and begin to read them.
     FindStart(Vec<(Partition, Epoch)>),
-    /// Join the group again.
+    /// Join the group again, so that partitions whose position librdkafka gave up are assigned anew: nothing else makes
+    /// it read them.
     Rejoin(&'static str),
     /// End.
     Stop,
@@ -49,18 +53,42 @@ struct Pending {
     told: Instant,
 }
 
+/// A rejoin that was asked for.
+#[derive(Default)]
+struct Rejoin {
+    wanted: Option<&'static str>,
+    last: Option<Instant>,
+}
+
+impl Rejoin {
+    /// Rejoins while a stranded partition is there to be helped by it; one try may have no effect.
+    fn step(&mut self, shared: &Shared) {
+        let Some(reason) = self.wanted else { return };
+        let stranded = shared.ownership.lock().values().any(|owned| owned.reading == Reading::Stranded);
+        if !stranded || shared.is_closing() {
+            self.wanted = None;
+        } else if !shared.revoking.load(Ordering::Acquire)
+            && self.last.is_none_or(|last| last.elapsed() >= REJOIN_SPACING)
+        {
+            self.last = Some(Instant::now());
+            shared.rejoin(reason);
+        }
+    }
+}
+
 /// Runs until it is told to stop.
 pub(crate) fn run(shared: &Shared, orders: &Receiver<LookupOrder>) {
     let mut pending: Vec<Pending> = Vec::new();
+    let mut rejoin = Rejoin::default();
     loop {
-        let wait = if pending.is_empty() { IDLE_WAIT } else { ROUND };
+        let wait = if pending.is_empty() && rejoin.wanted.is_none() { IDLE_WAIT } else { ROUND };
         match orders.recv_timeout(wait) {
             Ok(LookupOrder::Ask { id, partitions }) => ask(shared, id, &partitions),
             Ok(LookupOrder::FindStart(partitions)) => {
                 let now = Instant::now();
                 pending.push(Pending { partitions, since: now, told: now });
             }
-            Ok(LookupOrder::Rejoin(reason)) => shared.rejoin(reason),
+            Ok(LookupOrder::Rejoin(reason)) => rejoin.wanted = Some(reason),
             Ok(LookupOrder::Stop) | Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
                 for group in &mut pending {
@@ -69,6 +97,7 @@ pub(crate) fn run(shared: &Shared, orders: &Receiver<LookupOrder>) {
                 pending.retain(|group| !group.partitions.is_empty());
             }
         }
+        rejoin.step(shared);
     }
 }
 
@@ -102,10 +131,10 @@ fn find_start(shared: &Shared, group: &mut Pending) {
         return;
     }
     let partitions: Vec<Partition> = group.partitions.iter().map(|(partition, _)| *partition).collect();
-    let deadline = Instant::now() + shared.settings.assign_wait_max;
+    let patience = Patience::long(shared.settings.lookup_wait_max);
     let mut known = Vec::new();
     let mut why = String::new();
-    for (partition, start) in positions::resolve(shared, &partitions, deadline) {
+    for (partition, start) in positions::resolve(shared, &partitions, patience) {
         let start = match start {
             Start::Known(position) => position,
             Start::Moved { wanted, now } => {

@@ -85,6 +85,7 @@ impl MockCluster {
         let client = Client::new(ClientKind::Producer, &properties).map_err(failed)?;
         let mock = Mock::of(client).ok_or_else(|| failed("it has no cluster".to_owned()))?;
         mock.initial_rebalance_delay(Duration::ZERO);
+        mock.consumer_heartbeat_interval(Duration::from_millis(200));
         Ok(Self { mock })
     }
 

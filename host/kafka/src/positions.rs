@@ -13,10 +13,38 @@ use crate::settings::{RangePolicy, ResetPolicy};
 use crate::shared::Shared;
 use crate::sys::{Code, OFFSET_INVALID, Watermark};
 
-/// One request waits at most this long before it is sent again.
-const CALL_WAIT: Duration = Duration::from_secs(2);
 /// The wait between two tries.
 const AGAIN: Duration = Duration::from_millis(100);
+
+/// How long finding out may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// When what is not known by then counts as unknown.
+    deadline: Instant,
+    /// One request waits at most this long before it is sent again. Short where a thread waits that others need; long
+    /// where none does, since brokers slower than this would never be heard.
+    call: Duration,
+}
+
+impl Patience {
+    /// For the event thread, which must not keep the group or the closing waiting.
+    pub(crate) fn short(within: Duration) -> Self {
+        Self { deadline: Instant::now() + within, call: within.min(Duration::from_secs(2)) }
+    }
+
+    /// For the look-up thread.
+    pub(crate) fn long(within: Duration) -> Self {
+        Self { deadline: Instant::now() + within, call: within }
+    }
+
+    fn left(self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    fn call(self) -> Duration {
+        self.call.min(self.left())
+    }
+}
 
 /// What is known of one partition's start.
 #[derive(Clone, Copy, Debug)]
@@ -37,10 +65,10 @@ pub(crate) enum Start {
 /// The ends of one partition's log.
 type Ends = HashMap<Partition, (i64, i64)>;
 
-/// Finds out where the partitions start, until all are known or the deadline passes.
-pub(crate) fn resolve(shared: &Shared, partitions: &[Partition], deadline: Instant) -> Vec<(Partition, Start)> {
-    let committed = committed_of(shared, partitions, deadline);
-    let ends = ends_of(shared, &committed, deadline);
+/// Finds out where the partitions start, until all are known or patience ends.
+pub(crate) fn resolve(shared: &Shared, partitions: &[Partition], patience: Patience) -> Vec<(Partition, Start)> {
+    let committed = committed_of(shared, partitions, patience);
+    let ends = ends_of(shared, &committed, patience);
     committed
         .into_iter()
         .map(|(partition, offset)| {
@@ -57,13 +85,13 @@ pub(crate) fn resolve(shared: &Shared, partitions: &[Partition], deadline: Insta
 fn committed_of(
     shared: &Shared,
     partitions: &[Partition],
-    deadline: Instant,
+    patience: Patience,
 ) -> Vec<(Partition, Result<Option<NextOffset>, Code>)> {
     let mut known: Vec<(Partition, Result<Option<NextOffset>, Code>)> = Vec::new();
     let mut left: Vec<Partition> = partitions.to_vec();
     let mut last = Code::OperationTimedOut;
     while !left.is_empty() {
-        let wait = CALL_WAIT.min(deadline.saturating_duration_since(Instant::now()));
+        let wait = patience.call();
         if wait.is_zero() || shared.is_closing() {
             break;
         }
@@ -85,7 +113,7 @@ fn committed_of(
         }
         if !left.is_empty() {
             tracing::debug!(code = ?last, partitions = left.len(), "looking up committed offsets failed");
-            std::thread::sleep(AGAIN.min(deadline.saturating_duration_since(Instant::now())));
+            std::thread::sleep(AGAIN.min(patience.left()));
         }
     }
     known.extend(left.into_iter().map(|partition| (partition, Err(last))));
@@ -94,24 +122,28 @@ fn committed_of(
 
 /// The ends of the logs, as far as they can be learned in time. All together costs two requests for each broker; only
 /// when that fails, which it does for all when one partition has no leader, each partition is asked for alone.
-fn ends_of(shared: &Shared, committed: &[(Partition, Result<Option<NextOffset>, Code>)], deadline: Instant) -> Ends {
+fn ends_of(shared: &Shared, committed: &[(Partition, Result<Option<NextOffset>, Code>)], patience: Patience) -> Ends {
     let partitions: Vec<Partition> =
         committed.iter().filter(|(_, offset)| offset.is_ok()).map(|(partition, _)| *partition).collect();
     let mut ends = Ends::new();
     if partitions.is_empty() || shared.is_closing() {
         return ends;
     }
-    let wait = || CALL_WAIT.min(deadline.saturating_duration_since(Instant::now()));
-    if let Some(all) = all_ends(shared, &partitions, wait()) {
+    if let Some(all) = all_ends(shared, &partitions, patience.call()) {
         ends = all;
     }
     for (partition, offset) in committed {
         // With a committed offset the ends are only a check, which the first fetch makes as well.
-        if ends.contains_key(partition) || !matches!(offset, Ok(None)) || shared.is_closing() || wait().is_zero() {
+        if ends.contains_key(partition)
+            || !matches!(offset, Ok(None))
+            || shared.is_closing()
+            || patience.left().is_zero()
+        {
             continue;
         }
         if let Some(name) = shared.topics.name(partition.topic)
-            && let Ok(found) = shared.client.watermarks(&name.raw, partition.number, wait().min(CALL_WAIT / 4))
+            && let Ok(found) =
+                shared.client.watermarks(&name.raw, partition.number, (patience.call / 4).min(patience.left()))
         {
             ends.insert(*partition, found);
         }

@@ -4,6 +4,7 @@
 //! call, assign explicit offsets, publish epochs, tell the core, let the fetch thread go on. Every event is answered,
 //! also while closing, since an unanswered one hangs the client for ever.
 
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use gristmill_core::io::{Assignment, Input, StartPosition};
@@ -13,7 +14,7 @@ use crate::error::ClientErrorKind;
 use crate::event::Event;
 use crate::lookup::LookupOrder;
 use crate::ownership::{Owned, Reading};
-use crate::positions::{self, Start};
+use crate::positions::{self, Patience, Start};
 use crate::shared::Shared;
 use crate::sys::{Code, List, OFFSET_END, OFFSET_INVALID, Protocol, Row, code_name};
 
@@ -28,8 +29,8 @@ pub(crate) fn assign(shared: &Shared, rows: &[Row]) {
         // Nothing will be read any more, and look-ups would wait in vain: the event only wants its answer.
         return answer_assign(shared, &List::new());
     }
-    let deadline = Instant::now() + shared.settings.assign_wait_max;
-    let starts = if partitions.is_empty() { Vec::new() } else { positions::resolve(shared, &partitions, deadline) };
+    let patience = Patience::short(shared.settings.assign_wait_max);
+    let starts = if partitions.is_empty() { Vec::new() } else { positions::resolve(shared, &partitions, patience) };
     let parked = shared.parking.park();
     for partition in &partitions {
         forward(shared, *partition);
@@ -122,6 +123,12 @@ fn publish(shared: &Shared, plans: &[Plan]) {
 
 /// Gives partitions up.
 pub(crate) fn revoke(shared: &Shared, rows: &[Row]) {
+    shared.revoking.store(true, Ordering::Release);
+    give_up(shared, rows);
+    shared.revoking.store(false, Ordering::Release);
+}
+
+fn give_up(shared: &Shared, rows: &[Row]) {
     let partitions: Vec<Partition> =
         rows.iter().map(|row| shared.topics.partition(&row.topic, row.partition)).collect();
     let lost = shared.client.assignment_lost();

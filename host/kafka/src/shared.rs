@@ -44,13 +44,11 @@ pub(crate) struct Shared {
     pub(crate) lookup_orders: Sender<LookupOrder>,
     /// Set once the group is being left: no look-up and no question to the core any more.
     pub(crate) closing: AtomicBool,
+    /// Set while a revocation is being dealt with.
+    pub(crate) revoking: AtomicBool,
     epochs: AtomicU64,
-    rejoined: Mutex<Option<Instant>>,
     outbox: UnboundedSender<Event>,
 }
-
-/// At most one rejoin of our own making within this time.
-const REJOIN_SPACING: Duration = Duration::from_secs(10);
 
 impl Shared {
     /// Puts the pieces together.
@@ -81,8 +79,8 @@ impl Shared {
             commit_orders,
             lookup_orders,
             closing: AtomicBool::new(false),
+            revoking: AtomicBool::new(false),
             epochs: AtomicU64::new(0),
-            rejoined: Mutex::new(None),
             outbox,
         }
     }
@@ -129,14 +127,9 @@ impl Shared {
         let _ = self.lookup_orders.send(LookupOrder::Rejoin(reason));
     }
 
-    /// Gives the whole assignment up and joins the group again, which is the only way to make librdkafka read a
-    /// partition again whose position it gave up. At most once in a while.
+    /// Gives the whole assignment up and joins the group again. Has no effect while a rebalance runs: librdkafka then
+    /// postpones the one, and forgets it at the other.
     pub(crate) fn rejoin(&self, reason: &'static str) {
-        let mut last = self.rejoined.lock().unwrap_or_else(PoisonError::into_inner);
-        if self.is_closing() || last.is_some_and(|last| last.elapsed() < REJOIN_SPACING) {
-            return;
-        }
-        *last = Some(Instant::now());
         tracing::warn!(reason, "rejoined the group");
         let topics = List::of(self.settings.subscription().iter().map(|name| (name.as_c_str(), -1, 0)));
         if let Err(code) = self.client.unsubscribe().and_then(|()| self.client.subscribe(&topics)) {

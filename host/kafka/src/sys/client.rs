@@ -115,11 +115,15 @@ impl Client {
                     | rd::RD_KAFKA_EVENT_ERROR
                     | rd::RD_KAFKA_EVENT_LOG,
             );
+            // Without a queue of their own, requests for a new OAUTHBEARER token would come out of ours as events.
+            rd::rd_kafka_conf_enable_sasl_queue(conf, 1);
             let Some(raw) = NonNull::new(rd::rd_kafka_new(role, conf, words.as_mut_ptr(), words.len())) else {
                 rd::rd_kafka_conf_destroy(conf);
                 return Err(text(words.as_ptr()));
             };
             rd::rd_kafka_set_log_queue(raw.as_ptr(), null_mut());
+            // Fails when no mechanism asks for tokens; then there is nothing to serve.
+            let _ = take_error(rd::rd_kafka_sasl_background_callbacks_enable(raw.as_ptr()));
             if kind == ClientKind::Consumer {
                 rd::rd_kafka_poll_set_consumer(raw.as_ptr());
             }

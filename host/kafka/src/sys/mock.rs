@@ -60,6 +60,12 @@ impl Mock {
         unsafe { rd::rd_kafka_mock_group_initial_rebalance_delay_ms(self.raw, millis(wait)) }
     }
 
+    /// How often members of a group with `group.protocol=consumer` say that they live, and learn of changes.
+    pub(crate) fn consumer_heartbeat_interval(&self, interval: Duration) {
+        // SAFETY: the cluster is valid.
+        unsafe { rd::rd_kafka_mock_set_group_consumer_heartbeat_interval_ms(self.raw, millis(interval)) }
+    }
+
     /// Creates a topic.
     pub(crate) fn create_topic(&self, name: &CStr, partitions: i32) -> Result<(), Code> {
         // SAFETY: the name is copied.
