@@ -79,8 +79,8 @@ pub fn test(strictness: Strictness) -> Result<ExitCode> {
 pub fn replay_seed(seed: &str) -> Result<ExitCode> {
     let seed: u64 = seed.parse().with_context(|| format!("a seed is a number, not {seed:?}"))?;
     let mut command = workspace::cargo();
-    command.args(["test", "--workspace", "--test", "simulation", "--", "--nocapture", "replay"]);
-    command.env("GRISTMILL_SIM_SEED", seed.to_string());
+    command.args(["test", "--workspace", "--test", "simulation", "--", "--nocapture", "--exact", "seeds::replay"]);
+    command.env("GRISTMILL_SEED", seed.to_string());
     Ok(host::exit_code(workspace::status(&mut command)?))
 }
 
