@@ -99,7 +99,7 @@ impl Guests {
     }
 
     fn mixed(&mut self, n: u64) -> Bad {
-        if n % 2 == 0 { Bad::Broken(self.broken()) } else { Bad::Retryable }
+        if n.is_multiple_of(2) { Bad::Broken(self.broken()) } else { Bad::Retryable }
     }
 
     /// From now on every record is harmless.
