@@ -223,6 +223,12 @@ fn trouble_of(member: &Member) -> Option<OffsetTrouble> {
     })
 }
 
+/// Lets the broker say that the position is not in the log. More than once, since the mock spends an error on a fetch
+/// that it then lets wait, and answers that without the error.
+fn leave_the_log(cluster: &MockCluster) {
+    cluster.fail_next(RequestKind::Fetch, &[OFFSET_OUT_OF_RANGE; 4]);
+}
+
 /// B12, B56: the position leaves the log while it is being read. The partition is held, not moved, and a later seek
 /// succeeds although librdkafka gave the partition up.
 #[test]
@@ -233,8 +239,9 @@ fn a_position_that_leaves_the_log_is_held_and_comes_back_by_a_seek() {
     member.until("the partition came", |member| member.owned.len() == 1);
     let partition = member.partition("orders", 0);
     assert_eq!(member.commit(partition, 10), Ok(()));
-    cluster.fail_next(RequestKind::Fetch, &[OFFSET_OUT_OF_RANGE]);
+    leave_the_log(&cluster);
     member.until("there was trouble", |member| trouble_of(member).is_some());
+    cluster.stop_failing(RequestKind::Fetch);
     assert!(
         matches!(trouble_of(&member), Some(OffsetTrouble::OutOfRange { wanted: NextOffset(10), .. })),
         "{:?}",
@@ -258,8 +265,9 @@ fn a_position_that_leaves_the_log_moves_by_itself_where_the_policy_says_so() {
         settings.on_out_of_range = RangePolicy::Earliest;
     });
     member.until("all records came", |member| member.seen.len() == 10);
-    cluster.fail_next(RequestKind::Fetch, &[OFFSET_OUT_OF_RANGE]);
-    member.until("it was assigned again", |member| member.assigned.len() == 2);
+    leave_the_log(&cluster);
+    member.until("it was assigned again", |member| member.assigned.len() >= 2);
+    cluster.stop_failing(RequestKind::Fetch);
     fill(&cluster, "orders", 1, 10, 5);
     member.until("it was read on", |member| member.offsets(0).contains(&14));
     assert!(trouble_of(&member).is_none());
