@@ -8,6 +8,7 @@
 mod bad_plugins;
 mod call;
 mod check;
+mod documents;
 mod examples;
 mod online;
 mod process;

@@ -171,7 +171,7 @@ pub(crate) struct LimitsSection {
     pub(crate) time: Span,
     /// Processor time for each batch. Default: "2s", or `time` where that is less.
     pub(crate) cpu: Option<Span>,
-    /// The largest record that is ever handed over; a larger one holds its partition. Default: a quarter of `memory`.
+    /// The largest record that is ever handed over; a larger one holds the pipeline. Default: a quarter of `memory`.
     pub(crate) record: Option<Size>,
 }
 
