@@ -32,8 +32,8 @@ pub enum RangePolicy {
     Latest,
 }
 
-/// Everything a consumer needs to know.
-#[derive(Clone, Debug)]
+/// Everything a consumer needs to know. May hold secrets in the open; its `Debug` form does not show them.
+#[derive(Clone)]
 pub struct ConsumerSettings {
     /// Brokers to begin with, `host:port` separated by commas.
     pub bootstrap_servers: String,
@@ -91,6 +91,13 @@ impl ConsumerSettings {
         }
     }
 
+    /// The further properties, the values of secret ones as stars.
+    fn shown_properties(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.properties
+            .iter()
+            .map(|(name, value)| (name.as_str(), if properties::is_secret(name) { "***" } else { value }))
+    }
+
     /// The topics as librdkafka wants them.
     pub(crate) fn subscription(&self) -> Vec<CString> {
         self.topics.iter().filter_map(|name| CString::new(name.as_str()).ok()).collect()
@@ -104,6 +111,17 @@ impl ConsumerSettings {
     fn user(&self, name: &str) -> Option<&str> {
         let named = self.properties.iter().rev().find(|(key, _)| properties::same(key, name));
         named.map(|(_, value)| value.as_str())
+    }
+}
+
+impl std::fmt::Debug for ConsumerSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConsumerSettings")
+            .field("bootstrap_servers", &self.bootstrap_servers)
+            .field("group_id", &self.group_id)
+            .field("topics", &self.topics)
+            .field("properties", &self.shown_properties().collect::<Vec<_>>())
+            .finish_non_exhaustive()
     }
 }
 
@@ -253,5 +271,21 @@ fn require(settings: &ConsumerSettings) -> Result<(), SettingsError> {
     match settings.topics.iter().find(|name| name.contains('\0')) {
         Some(_) => Err(SettingsError::ZeroByte { name: "kafka.topics".to_owned() }),
         None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn printing_settings_shows_no_secret() {
+        let mut settings = ConsumerSettings::new("localhost:9092", "g", &["t"], ResetPolicy::Error);
+        for (name, value) in [("sasl.username", "alice"), ("sasl.password", "hunter2"), ("ssl.key.password", "hunter2")]
+        {
+            settings.properties.push((name.to_owned(), value.to_owned()));
+        }
+        let shown = format!("{settings:?}");
+        assert!(shown.contains("alice") && !shown.contains("hunter2"), "{shown}");
     }
 }
