@@ -5,12 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_core::io::{Action, Delivery, PluginId, StopReason};
-use gristmill_core::outcome::{Answer, Fault, FaultClass};
 use gristmill_core::record::Topic;
 use gristmill_core::time::Moment;
-use gristmill_guest::{Answered, CallFacts, Job, Plugin, Worker};
+use gristmill_guest::{Job, Plugin, Worker};
 use gristmill_kafka::{Consumer, RecordBody};
-use tokio::sync::mpsc::UnboundedSender;
 use tracing::debug;
 
 use crate::kafka_batch::KafkaBatch;
@@ -23,8 +21,6 @@ pub(crate) struct Edges {
     /// The loaded versions by the numbers that the core knows them by.
     pub(crate) plugins: BTreeMap<PluginId, Plugin>,
     pub(crate) pipeline: Arc<str>,
-    /// Where answers go that no guest gave.
-    pub(crate) answers: UnboundedSender<Answered>,
     /// How long leaving the group may take.
     pub(crate) close_wait_max: Duration,
     pub(crate) narrator: Narrator,
@@ -32,9 +28,16 @@ pub(crate) struct Edges {
 
 impl Edges {
     /// Carries one action out. Gives the reason when it was the last one.
-    pub(crate) fn apply(&mut self, now: Moment, action: Action<RecordBody>) -> Option<StopReason> {
+    ///
+    /// # Errors
+    /// A hand-over that no guest can take: the host's own mistake, and no fault of the plugin's.
+    pub(crate) fn apply(
+        &mut self,
+        now: Moment,
+        action: Action<RecordBody>,
+    ) -> Result<Option<StopReason>, HandOverError> {
         match action {
-            Action::Deliver(delivery) => self.deliver(delivery),
+            Action::Deliver(delivery) => self.deliver(delivery)?,
             Action::Cancel(delivery) => self.worker.cancel(delivery),
             Action::Commit { id, offsets, plugin } => {
                 let metadata = self.plugins.get(&plugin).map(|plugin| plugin.digest().to_string()).unwrap_or_default();
@@ -44,35 +47,37 @@ impl Edges {
             Action::Seek { id, targets } => self.consumer.seek(id, targets),
             Action::AnswerRevoke(id) => self.consumer.answer_revoke(id),
             Action::Leave => self.consumer.leave(self.close_wait_max),
-            Action::Stopped(reason) => return Some(reason),
+            Action::Stopped(reason) => return Ok(Some(reason)),
             Action::Report(report) => self.narrator.tell(now, &report, &Names(&self.consumer)),
         }
-        None
+        Ok(None)
     }
 
-    fn deliver(&self, delivery: Delivery<RecordBody>) {
+    fn deliver(&self, delivery: Delivery<RecordBody>) -> Result<(), HandOverError> {
         let Delivery { id, batch, attempt, plugin, records, bytes, closed_by } = delivery;
         debug!(batch = batch.0, attempt, records = records.len(), bytes, ?closed_by, "handed a batch over");
-        let refused = match self.plugins.get(&plugin) {
-            Some(plugin) => {
-                let job = Job {
-                    delivery: id,
-                    attempt,
-                    part: false,
-                    pipeline: Arc::clone(&self.pipeline),
-                    plugin: plugin.clone(),
-                    batch: Box::new(KafkaBatch { records }),
-                };
-                self.worker.deliver(job).err().map(|error| error.to_string())
-            }
-            None => Some(format!("plugin version {} was never loaded", plugin.0)),
+        let plugin = self.plugins.get(&plugin).ok_or(HandOverError::NeverLoaded(plugin.0))?;
+        let job = Job {
+            delivery: id,
+            attempt,
+            part: false,
+            pipeline: Arc::clone(&self.pipeline),
+            plugin: plugin.clone(),
+            batch: Box::new(KafkaBatch { records }),
         };
-        if let Some(detail) = refused {
-            // A hand-over always has an answer, also when no guest could be asked.
-            let answer = Answer::Fault(Fault { class: FaultClass::Start, detail });
-            let _ = self.answers.send(Answered { delivery: id, answer, facts: CallFacts::default() });
-        }
+        self.worker.deliver(job).map_err(|error| HandOverError::Worker(error.to_string()))
     }
+}
+
+/// Why a batch could not be given to a guest at all.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum HandOverError {
+    /// The core named a version that nobody loaded.
+    #[error("plugin version {0} was never loaded")]
+    NeverLoaded(u64),
+    /// The worker does not take jobs.
+    #[error("{0}")]
+    Worker(String),
 }
 
 impl TopicNames for Edges {

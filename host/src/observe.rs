@@ -19,7 +19,7 @@ use crate::live::Live;
 use crate::narrate::TopicNames;
 use crate::stall_watch::StallWatch;
 use crate::start_watch::StartWatch;
-use crate::status::{Counts, State, Status};
+use crate::status::{Counts, Status};
 
 /// How often a host without a terminal sums up what it did.
 const SUMMARY_EVERY: Duration = Duration::from_secs(10);
@@ -98,7 +98,7 @@ impl Observer {
                 let topic = partition.map(|partition| edges.name(partition.topic));
                 let partition = partition.map(|partition| partition.number);
                 warn!(topic = topic.as_deref(), partition, code, fatal, "{text}");
-                self.weigh(*kind, text, *fatal);
+                self.weigh(*kind, code, text, *fatal);
             }
             Event::Evicted { text } => {
                 self.status.counts.evictions += 1;
@@ -108,6 +108,8 @@ impl Observer {
                 );
             }
             Event::TopicMissing { name } => {
+                // Only a broker can know.
+                self.start.reached();
                 self.start.missing(name);
                 warn!(topic = %name, "the topic does not exist; reading begins when it appears");
             }
@@ -141,23 +143,26 @@ impl Observer {
         }
     }
 
-    /// A partition may stand still while a batch waits or is held; that is said elsewhere.
+    /// Mentions partitions that stand still although nothing holds them: what blocks a batch or a partition on purpose is
+    /// said elsewhere.
     fn mention_stalled(&mut self, now: Moment, edges: &Edges) {
-        if self.status.state() != State::Running {
-            return;
-        }
-        for (partition, age) in self.stalls.look(now, &self.status.assigned) {
+        for (partition, age) in self.stalls.look(now, self.status.free_partitions()) {
             let topic = edges.name(partition.topic);
             warn!(%topic, partition = partition.number, seconds = age.as_secs(), "this partition has lag and makes no progress; look at its leader and at the errors above");
         }
     }
 
     /// What a client error means for a start that has not succeeded yet, or for good.
-    fn weigh(&mut self, kind: ClientErrorKind, text: &str, fatal: bool) {
+    fn weigh(&mut self, kind: ClientErrorKind, code: &str, text: &str, fatal: bool) {
         match kind {
             ClientErrorKind::Unreachable => self.start.unreachable(text),
             ClientErrorKind::Authentication => self.start.refused(text),
-            ClientErrorKind::Authorization | ClientErrorKind::UnknownTopic => {}
+            ClientErrorKind::Authorization if code.contains("GROUP_AUTHORIZATION") => self.ends_with(Exit::because(
+                exit::NOT_AUTHORISED,
+                format!("the broker denies this user the group: {text}; give it the right to read the group kafka.group_id"),
+            )),
+            // Other topics may flow; a denied one stays visible in the log and begins when the right is given.
+            ClientErrorKind::Authorization | ClientErrorKind::UnknownTopic => self.start.reached(),
             ClientErrorKind::Protocol => self.ends_with(Exit::because(
                 exit::MISFIT,
                 format!(
@@ -188,7 +193,9 @@ impl Observer {
     pub(crate) fn next_wakeup(&self) -> Option<Moment> {
         let live = self.live.as_ref().map(Live::due);
         let summary = self.live.is_none().then_some(self.summary_due);
-        [self.start.wakeup(), live, summary].into_iter().flatten().min()
+        // Once the end is certain, nothing about the start is worth waking up for.
+        let start = if self.exit.is_none() { self.start.wakeup() } else { None };
+        [start, live, summary].into_iter().flatten().min()
     }
 
     /// Shows what is due to be shown.
@@ -237,13 +244,15 @@ impl Observer {
             batches = counts.batches_ok,
             "stopped"
         );
-        match self.exit {
-            Some(exit) => exit,
-            None if self.close_timed_out && *reason == StopReason::Asked => Exit::because(
+        // What the machine ended for is closer to the cause than what the client said about it; but having been asked to
+        // stop is no cause at all.
+        match (self.exit, reason) {
+            (Some(exit), StopReason::Asked | StopReason::Abandoned { .. }) => exit,
+            (None, StopReason::Asked) if self.close_timed_out => Exit::because(
                 exit::DEADLINE,
                 "leaving the group did not end in time; what was done is committed, and the group notices by itself",
             ),
-            None => Exit::from(reason),
+            (None | Some(_), reason) => Exit::from(reason),
         }
     }
 }

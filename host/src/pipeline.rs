@@ -75,10 +75,9 @@ fn build(config: &Config, company: Company) -> Result<Runner, Exit> {
 
     let clock = Clock::start();
     let (answers, guest) = mpsc::unbounded_channel::<Answered>();
-    let worker_answers = answers.clone();
     let worker = Worker::spawn(WorkerSettings { name: "guest-1".to_owned() }, move |answered| {
         // A host that no longer listens is on its way out.
-        let _ = worker_answers.send(answered);
+        let _ = answers.send(answered);
     })
     .map_err(|error| unexpected(&error))?;
     let (events, kafka) = mpsc::unbounded_channel();
@@ -96,7 +95,6 @@ fn build(config: &Config, company: Company) -> Result<Runner, Exit> {
             worker,
             plugins: BTreeMap::from([(first, plugin)]),
             pipeline: Arc::from(config.pipeline.as_str()),
-            answers,
             close_wait_max: CLOSE_WAIT_MAX,
             narrator: Narrator::new(),
         },
@@ -109,9 +107,6 @@ fn build(config: &Config, company: Company) -> Result<Runner, Exit> {
 }
 
 fn announce(config: &Config, plugin: &Plugin) {
-    for warning in &config.warnings {
-        tracing::warn!("{warning}");
-    }
     info!(
         pipeline = %config.pipeline,
         plugin = %plugin.digest().short(),

@@ -101,13 +101,18 @@ impl Runner {
         self.machine.handle(now, input);
     }
 
-    /// Carries out everything the machine wants.
+    /// Carries out everything the machine wants. Gives the reason when it has ended.
     fn carry_out(&mut self) -> Option<StopReason> {
         let now = self.clock.now();
         while let Some(action) = self.machine.poll() {
             self.observer.note_action(now, &action, &self.edges);
-            if let Some(reason) = self.edges.apply(now, action) {
-                return Some(reason);
+            match self.edges.apply(now, action) {
+                Ok(None) => {}
+                Ok(Some(reason)) => return Some(reason),
+                Err(error) => self.observer.ends_with(Exit::because(
+                    crate::exit::HOST_BUG,
+                    format!("a batch could not be handed over: {error}; it was not committed; please report it"),
+                )),
             }
         }
         self.observer.show(now);

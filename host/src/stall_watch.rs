@@ -23,17 +23,20 @@ pub(crate) struct StallWatch {
 
 impl StallWatch {
     /// The partitions to mention now, each with how long it has stood still.
-    pub(crate) fn look(&mut self, now: Moment, assigned: &BTreeMap<Partition, Progress>) -> Vec<(Partition, Duration)> {
-        let stands = |partition: &Partition| assigned.get(partition).is_some_and(|it| it.age(now) >= STALLED_AFTER);
-        self.mentioned.retain(|partition, _| stands(partition));
-        let mut stalled = Vec::new();
-        for (&partition, progress) in assigned.iter().filter(|(partition, _)| stands(partition)) {
-            if self.mentioned.get(&partition).is_none_or(|then| now.since(*then) >= AGAIN_AFTER) {
-                self.mentioned.insert(partition, now);
-                stalled.push((partition, progress.age(now)));
-            }
-        }
-        stalled
+    pub(crate) fn look<'p>(
+        &mut self,
+        now: Moment,
+        partitions: impl Iterator<Item = (Partition, &'p Progress)>,
+    ) -> Vec<(Partition, Duration)> {
+        let stalled: BTreeMap<Partition, Duration> = partitions
+            .map(|(partition, progress)| (partition, progress.age(now)))
+            .filter(|(_, age)| *age >= STALLED_AFTER)
+            .collect();
+        self.mentioned.retain(|partition, _| stalled.contains_key(partition));
+        let is_due = |then: &Moment| now.since(*then) >= AGAIN_AFTER;
+        let due: Vec<_> = stalled.into_iter().filter(|(it, _)| self.mentioned.get(it).is_none_or(is_due)).collect();
+        self.mentioned.extend(due.iter().map(|(partition, _)| (*partition, now)));
+        due
     }
 }
 
@@ -46,11 +49,16 @@ mod tests {
     const STUCK: Partition = Partition { topic: Topic(0), number: 0 };
     const FLOWS: Partition = Partition { topic: Topic(0), number: 1 };
 
-    fn assigned(now: u64, lag: i64) -> BTreeMap<Partition, Progress> {
+    fn assigned(now: u64, lag: i64) -> [(Partition, Progress); 2] {
         let (committed, end) = (Some(NextOffset(5)), Some(NextOffset(5 + lag)));
         let stuck = Progress { committed, end, moved: Moment(0) };
         let flows = Progress { moved: Moment(now), ..stuck };
-        BTreeMap::from([(STUCK, stuck), (FLOWS, flows)])
+        [(STUCK, stuck), (FLOWS, flows)]
+    }
+
+    fn look(watch: &mut StallWatch, now: Moment, lag: i64) -> Vec<(Partition, Duration)> {
+        let assigned = assigned(now.0, lag);
+        watch.look(now, assigned.iter().map(|(partition, progress)| (*partition, progress)))
     }
 
     fn seconds(seconds: u64) -> Moment {
@@ -62,13 +70,13 @@ mod tests {
         let mut watch = StallWatch::default();
         let mut said = Vec::new();
         for second in 0..=100 {
-            said.extend(watch.look(seconds(second), &assigned(second * 1_000_000, 7)));
+            said.extend(look(&mut watch, seconds(second), 7));
         }
         assert_eq!(said, [(STUCK, Duration::from_secs(30)), (STUCK, Duration::from_secs(90))]);
     }
 
     #[test]
     fn o4_a_partition_without_lag_may_rest() {
-        assert_eq!(StallWatch::default().look(seconds(500), &assigned(0, 0)), []);
+        assert_eq!(look(&mut StallWatch::default(), seconds(500), 0), []);
     }
 }

@@ -145,6 +145,13 @@ impl Status {
         }
     }
 
+    /// The partitions that nothing blocks on purpose, with their progress.
+    pub(crate) fn free_partitions(&self) -> impl Iterator<Item = (Partition, &Progress)> {
+        let blocked = self.held.contains_key(&None) || matches!(self.state, State::Waiting { .. });
+        let free = move |partition: &Partition| !blocked && !self.held.contains_key(&Some(*partition));
+        self.assigned.iter().map(|(&partition, progress)| (partition, progress)).filter(move |(it, _)| free(it))
+    }
+
     /// Sum of the lag of all partitions; `None` while it is not known of every one.
     pub(crate) fn lag(&self) -> Option<u64> {
         if self.assigned.is_empty() {
