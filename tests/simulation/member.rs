@@ -88,7 +88,7 @@ impl Member {
             actions.push(action);
         }
         self.tick = self.machine.next_wakeup();
-        self.witness.settle(self.tick)
+        self.witness.settle(self.tick, broker)
     }
 }
 

@@ -29,10 +29,46 @@ pub(crate) enum LaneState<R> {
     Out(Out<R>),
     /// A batch is done and its commit is under way; the spans are what has to be confirmed.
     Settling(Vec<Span>),
-    /// A batch failed. Without a batch: its records are being read again (rewind by seek).
-    Waiting { batch: Option<Batch<R>>, until: Moment },
+    /// A batch failed and comes again, not before a moment.
+    Waiting { front: Blocked<R>, until: Moment },
     /// Blocked on purpose until an operator decides (S5).
-    Held { batch: Option<Batch<R>>, reason: HeldReason },
+    Held { front: Blocked<R>, reason: HeldReason },
+}
+
+/// What blocks a lane: as much of a batch as is still here, and the partitions whose records did and are read again
+/// (rewind by seek) or stand at the lane's front. Once all of those are gone, nothing blocks it any more (B1).
+#[derive(Debug)]
+pub(crate) struct Blocked<R> {
+    pub(crate) batch: Option<Batch<R>>,
+    pub(crate) read_again: Vec<Partition>,
+}
+
+impl<R> Blocked<R> {
+    fn records(&self) -> u64 {
+        self.batch.as_ref().map_or(0, |batch| batch.records.len() as u64)
+    }
+}
+
+impl<R: Clone> Blocked<R> {
+    /// Nothing blocks when nothing is left to block.
+    pub(crate) fn by(batch: Option<Batch<R>>, read_again: Vec<Partition>) -> Option<Self> {
+        (batch.is_some() || !read_again.is_empty()).then_some(Self { batch, read_again })
+    }
+
+    /// Without a partition that goes away.
+    fn without(self, gone: Partition) -> Option<Self> {
+        let batch = self.batch.and_then(|batch| batch.retain(|span| span.partition != gone));
+        Self::by(batch, self.read_again.into_iter().filter(|partition| *partition != gone).collect())
+    }
+
+    /// With the records of a partition given up, because they are read again.
+    fn giving_up(mut self, partition: Partition) -> Self {
+        if self.batch.as_ref().is_some_and(|batch| batch.covers(partition)) {
+            self.batch = self.batch.and_then(|batch| batch.retain(|span| span.partition != partition));
+            self.read_again.push(partition);
+        }
+        self
+    }
 }
 
 /// A batch that is with the guest.
@@ -123,39 +159,36 @@ impl<R> Lane<R> {
 }
 
 impl<R: Clone> Lane<R> {
-    /// Takes partitions out of a batch that is not with the guest; tells how many records went.
-    /// When nothing of it is left, the lane is free again.
-    pub(crate) fn retain_batch(&mut self, keep: impl Fn(&Span) -> bool) -> u64 {
-        let before = self.batch_records();
-        let state = std::mem::replace(&mut self.state, LaneState::Filling);
-        self.state = match state {
-            LaneState::Waiting { batch: Some(batch), until } => match batch.retain(keep) {
-                Some(batch) => LaneState::Waiting { batch: Some(batch), until },
-                None => LaneState::Filling,
-            },
-            LaneState::Held { batch: Some(batch), reason } => match batch.retain(keep) {
-                Some(batch) => LaneState::Held { batch: Some(batch), reason },
-                None => LaneState::Filling,
-            },
-            state @ (LaneState::Filling
-            | LaneState::Out(_)
-            | LaneState::Settling(_)
-            | LaneState::Waiting { batch: None, .. }
-            | LaneState::Held { batch: None, .. }) => state,
-        };
-        before - self.batch_records()
+    /// Takes a partition that is going away out of what blocks the lane; tells how many records went with it. When nothing
+    /// is left of that, the lane is free again.
+    pub(crate) fn unblock(&mut self, gone: Partition) -> u64 {
+        self.change_front(|front| front.without(gone))
     }
 
-    fn batch_records(&self) -> u64 {
-        match &self.state {
-            LaneState::Waiting { batch: Some(batch), .. } | LaneState::Held { batch: Some(batch), .. } => {
-                batch.records.len() as u64
+    /// Gives up the records of a partition in what blocks the lane, because they are read again. The lane stays blocked.
+    pub(crate) fn give_up(&mut self, partition: Partition) {
+        self.change_front(|front| Some(front.giving_up(partition)));
+    }
+
+    fn change_front(&mut self, change: impl FnOnce(Blocked<R>) -> Option<Blocked<R>>) -> u64 {
+        let before = self.blocked_records();
+        let state = std::mem::replace(&mut self.state, LaneState::Filling);
+        self.state = match state {
+            LaneState::Waiting { front, until } => {
+                change(front).map_or(LaneState::Filling, |front| LaneState::Waiting { front, until })
             }
-            LaneState::Filling
-            | LaneState::Out(_)
-            | LaneState::Settling(_)
-            | LaneState::Waiting { batch: None, .. }
-            | LaneState::Held { batch: None, .. } => 0,
+            LaneState::Held { front, reason } => {
+                change(front).map_or(LaneState::Filling, |front| LaneState::Held { front, reason })
+            }
+            state @ (LaneState::Filling | LaneState::Out(_) | LaneState::Settling(_)) => state,
+        };
+        before - self.blocked_records()
+    }
+
+    fn blocked_records(&self) -> u64 {
+        match &self.state {
+            LaneState::Waiting { front, .. } | LaneState::Held { front, .. } => front.records(),
+            LaneState::Filling | LaneState::Out(_) | LaneState::Settling(_) => 0,
         }
     }
 }

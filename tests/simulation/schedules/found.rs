@@ -182,3 +182,34 @@ fn i04_the_start_is_wished_again_only_when_nothing_is_committed() {
     story.asks(&[0]).lookup_fails(RequestError::Temporary).passes(100).asks(&[0]).knows(&[(0, Some(3))]).seeks("0:3");
     story.sought().passes(60_000).is_quiet();
 }
+
+/// A lane was held and its batch given up to memory pressure; its partition moved away and came back, and the lane was
+/// still held.
+#[test]
+fn b1_a_hold_ends_with_the_partition_that_caused_it() {
+    let mut policy = policy();
+    policy.fault.attempts_max = NonZeroU32::new(1).unwrap();
+    policy.fault.then = Exhausted::Hold;
+    let mut story = Story::owning(policy, &[0, 1]);
+    story.fetches(BATCH).delivers(BATCH).says(fault(FaultClass::Trap)).feed(Input::MemoryShort);
+    story.asks(&[0]).knows(&[(0, Some(0))]).seeks("0:0").sought().fetches("1:0 1:1 1:2").is_quiet();
+    story.lost(&[0]).finishes("1:0 1:1 1:2", "1:3");
+    story.assigned(0, StartPosition::Committed(NextOffset(0))).fetches(BATCH).delivers(BATCH);
+}
+
+/// The same with a record larger than the plugin can ever take.
+#[test]
+fn b1_a_record_that_is_too_large_blocks_nobody_after_it_moved_away() {
+    let mut story = Story::owning(policy(), &[0, 1]);
+    story.fetches_of("0:0", 10_001).fetches("1:0 1:1 1:2").passes(60_000).is_quiet();
+    story.revoking(1, &[0], 500).answers_revoke(1).finishes("1:0 1:1 1:2", "1:3");
+}
+
+/// Two partitions of one batch were given up one after the other; the delay holds until both are gone.
+#[test]
+fn r5_a_delay_holds_for_every_partition_that_is_read_again() {
+    let mut story = Story::owning(policy(), &[0, 1]);
+    story.fetches("0:0 1:0 0:1").delivers("0:0 1:0 0:1").says(retryable()).feed(Input::MemoryShort).asks(&[0, 1]);
+    story.knows(&[(0, Some(0)), (1, Some(0))]).seeks("0:0 1:0").sought().lost(&[1]).fetches(BATCH).passes(99);
+    story.is_quiet().passes(1).finishes(BATCH, "0:3");
+}

@@ -81,7 +81,7 @@ impl Story {
                 action => self.actions.push_back(action),
             }
         }
-        if let Err(broken) = self.witness.settle(self.machine.next_wakeup()) {
+        if let Err(broken) = self.witness.settle(self.machine.next_wakeup(), &self.broker) {
             panic!("{} at {:?}: {}", broken.rule, self.now, broken.text);
         }
         self

@@ -2,13 +2,13 @@
 
 use gristmill_core::io::{Input, RequestError, RequestId};
 use gristmill_core::outcome::{Answer, Outcome};
-use gristmill_core::policy::{Exhausted, FatalPolicy};
+use gristmill_core::policy::{Exhausted, FatalPolicy, Redeliver};
 use gristmill_core::record::{Epoch, NextOffset, Partition};
 use gristmill_core::time::Moment;
 
 use super::stop::Cause;
 use super::watched::{Handed, Spent, Watched};
-use super::{Witness, shortest};
+use super::{Witness, longest, shortest};
 use crate::names::{Body, place};
 
 type Sought = [(Partition, Result<Epoch, RequestError>)];
@@ -18,8 +18,17 @@ impl Witness {
     pub(crate) fn hear(&mut self, now: Moment, input: &Input<Body>) {
         self.now = now;
         match input {
+            Input::Tick => {}
+            Input::MemoryShort => {
+                self.watched.values_mut().for_each(|watched| watched.rewinding |= watched.failed);
+            }
             // What was read before the trouble is as good as ever.
-            Input::Tick | Input::Fetched(_) | Input::MemoryShort | Input::PositionTrouble { .. } => {}
+            Input::PositionTrouble { partition, epoch, .. } => {
+                if let Some(watched) = self.watched.get_mut(&place(*partition)) {
+                    watched.troubled |= watched.live == Some(*epoch);
+                }
+            }
+            Input::Fetched(records) => self.hear_fetched(records),
             Input::Assigned(assignments) => {
                 for assignment in assignments {
                     self.watched.insert(place(assignment.partition), Watched::new(assignment));
@@ -56,6 +65,7 @@ impl Witness {
             Input::ResumeAsked => self.paused = false,
             Input::RetryAsked => {
                 self.held = false;
+                self.watched.values_mut().for_each(|watched| watched.rewinding |= watched.troubled);
                 self.fresh_start();
             }
             Input::StopAsked => self.must_end(Cause::Asked),
@@ -74,6 +84,7 @@ impl Witness {
 
     /// The operator or a new version clears budgets, delays and holds.
     fn fresh_start(&mut self) {
+        self.blocked.clear();
         for watched in self.watched.values_mut() {
             watched.not_before = Moment::default();
             watched.seek_not_before = Moment::default();
@@ -97,9 +108,15 @@ impl Witness {
         if ok && counts {
             self.ok_unreported.insert(handed.batch, live.iter().map(|part| part.records).sum());
         }
+        if !ok {
+            let (retry, fault) = (&self.policy.retry, &self.policy.fault);
+            let wait = longest(&retry.backoff).max(longest(&fault.backoff)).max(retry.after_max);
+            self.block(handed.lane, self.now.after(wait));
+        }
         let mut spent = None;
         for part in &live {
             let Some(watched) = self.watched.get_mut(&part.place) else { continue };
+            watched.failed = !ok;
             if !ok {
                 watched.due = Some(part.first);
             }
@@ -112,6 +129,7 @@ impl Witness {
                 watched.budget = Spent::default();
             } else {
                 fail(watched, part.first, answer, &self.policy, self.now);
+                watched.rewinding |= self.policy.retry.redeliver == Redeliver::Seek;
                 spent = Some(watched.budget).and_then(|budget| self.is_spent(budget)).or(spent);
             }
         }
@@ -156,10 +174,12 @@ impl Witness {
                 Err(RequestError::Temporary) => {
                     watched.tries += 1;
                     watched.commit_not_before = self.now.after(shortest(&policy.backoff, 1));
+                    watched.commit_not_after = self.now.after(longest(&policy.backoff));
                 }
                 Err(RequestError::Unknown) => {
                     watched.tries += 1;
                     watched.unknown = true;
+                    watched.commit_not_after = self.now.after(longest(&policy.backoff));
                 }
                 Err(RequestError::NotOurs) => {
                     self.watched.remove(&here);
@@ -224,12 +244,15 @@ impl Witness {
                     watched.live = Some(epoch);
                     watched.moving = false;
                     watched.asked = false;
+                    watched.rewinding = false;
+                    watched.troubled = false;
                     watched.due = Some(next);
+                    watched.fetched = Some(next);
                     watched.done = next;
                     watched.done_by = None;
                     watched.confirmed = watched.looked_up.flatten().or(watched.confirmed);
+                    watched.held &= watched.start.is_some();
                     watched.start = watched.start.or(Some(next));
-                    watched.held = false;
                     watched.tried = None;
                     watched.tries = 0;
                     watched.commit_not_before = Moment::default();

@@ -5,6 +5,7 @@
 mod commit;
 mod deliver;
 mod hear;
+mod prompt;
 mod seek;
 mod stop;
 mod watched;
@@ -49,6 +50,11 @@ pub(crate) struct Witness {
     /// True when a record larger than the plugin can take blocks a lane.
     pub(crate) walled: bool,
     idle_ticks: u32,
+    /// Records of the last input that had to be dropped, and those that the machine says it dropped.
+    stale: u64,
+    dropped: u64,
+    /// How long a lane may be kept back by a failed batch.
+    blocked: BTreeMap<Place, Moment>,
 }
 
 impl Witness {
@@ -73,6 +79,9 @@ impl Witness {
             held: false,
             walled: false,
             idle_ticks: 0,
+            stale: 0,
+            dropped: 0,
+            blocked: BTreeMap::new(),
         }
     }
 
@@ -94,7 +103,7 @@ impl Witness {
     }
 
     /// After an input is handled and every action taken: what is overdue now?
-    pub(crate) fn settle(&mut self, wakeup: Option<Moment>) -> Result<(), Violation> {
+    pub(crate) fn settle(&mut self, wakeup: Option<Moment>, broker: &Broker) -> Result<(), Violation> {
         if self.ending.stopped {
             return Ok(());
         }
@@ -107,6 +116,9 @@ impl Witness {
             );
         }
         self.settle_ending(wakeup)?;
+        self.settle_dropped()?;
+        self.settle_commits()?;
+        self.settle_lanes(broker)?;
         // A machine that asks to be woken at once, again and again, burns the processor.
         self.idle_ticks += 1;
         let spins = wakeup.is_some_and(|at| at <= self.now) && self.idle_ticks > 4;
@@ -146,9 +158,9 @@ impl Witness {
                 self.walled |= matches!(reason, gristmill_core::io::HeldReason::RecordTooLarge { .. });
                 self.see_held(reason)?;
             }
+            Report::DroppedStale { records } => self.dropped += records,
             Report::Assigned { .. }
             | Report::Removed { .. }
-            | Report::DroppedStale { .. }
             | Report::LateAnswer(_)
             | Report::Committed { .. }
             | Report::RequestFailed { .. }

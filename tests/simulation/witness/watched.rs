@@ -21,6 +21,8 @@ pub(super) struct Watched {
     pub(super) reset: bool,
     /// The next offset to be handed over.
     pub(super) due: Option<i64>,
+    /// Everything before has arrived under the current reading.
+    pub(super) fetched: Option<i64>,
     /// Everything before is done.
     pub(super) done: i64,
     pub(super) done_by: Option<(PluginId, Option<LeaderEpoch>)>,
@@ -29,11 +31,18 @@ pub(super) struct Watched {
     pub(super) tries: u32,
     pub(super) tried: Option<i64>,
     pub(super) commit_not_before: Moment,
+    pub(super) commit_not_after: Moment,
     /// A commit's outcome is unknown and was not looked up yet.
     pub(super) unknown: bool,
     pub(super) looked_up: Option<Option<i64>>,
     /// A look-up was sent that no commit of unknown outcome asked for: a rewind begins.
     pub(super) asked: bool,
+    /// Something made a rewind due, which may show only later: a rewind waits for commits and look-ups to end.
+    pub(super) rewinding: bool,
+    /// It cannot be read at its position.
+    pub(super) troubled: bool,
+    /// Its last hand-over failed and has not come again.
+    pub(super) failed: bool,
     /// A seek was sent, and none has worked yet.
     pub(super) moving: bool,
     pub(super) seek: Option<RequestId>,
@@ -66,6 +75,7 @@ impl Watched {
             start,
             reset,
             due: start,
+            fetched: start,
             done: start.unwrap_or(i64::MIN),
             done_by: None,
             confirmed: if reset { None } else { start },
@@ -73,9 +83,13 @@ impl Watched {
             tries: 0,
             tried: None,
             commit_not_before: Moment::default(),
+            commit_not_after: Moment::default(),
             unknown: false,
             looked_up: None,
             asked: false,
+            rewinding: false,
+            troubled: false,
+            failed: false,
             moving: false,
             seek: None,
             seek_failures: 0,

@@ -4,7 +4,7 @@ use super::{Machine, Phase};
 use crate::batch::{Batch, Span};
 use crate::decide::{Decision, Spent, decide};
 use crate::io::{DeliveryId, HeldReason, PluginId, Report, StopReason};
-use crate::lane::{LaneState, Out};
+use crate::lane::{Blocked, LaneState, Out};
 use crate::outcome::{Answer, FaultClass, Outcome};
 use crate::planted::Bug;
 use crate::policy::Redeliver;
@@ -132,34 +132,32 @@ impl<R: Clone> Machine<R> {
         if self.phase != Phase::Running {
             return;
         }
-        let read_again = self.is_read_again(&batch);
-        let Some(mut batch) = batch.retain(|span| self.comes_again(span)) else {
-            // Nothing of it is left here, but what is read again has to wait as long.
-            if let (true, Some(lane)) = (read_again, self.lanes.get_mut(&id)) {
-                lane.state = LaneState::Waiting { batch: None, until };
-            }
-            return;
-        };
-        if self.planted(Bug::LoseLastOnRedelivery) && batch.records.len() > 1 {
-            batch.records = batch.records[..batch.records.len() - 1].into();
-        }
-        let batch = match self.policy.retry.redeliver {
-            Redeliver::Memory => Some(batch),
+        let Some(mut front) = self.blocked_by(batch) else { return };
+        match self.policy.retry.redeliver {
+            Redeliver::Memory => front.batch = front.batch.map(|batch| self.shortened(batch)),
             Redeliver::Seek => {
-                self.rewind_batch(&batch);
-                None
+                if let Some(batch) = front.batch.take() {
+                    self.rewind_batch(&batch);
+                    front.read_again.extend(batch.spans.iter().map(|span| span.partition));
+                }
             }
-        };
+        }
         if let Some(lane) = self.lanes.get_mut(&id) {
-            lane.state = LaneState::Waiting { batch, until };
+            lane.state = LaneState::Waiting { front, until };
         }
     }
 
-    /// What is being revoked will not be handed over again here; what is being rewound will be read again.
-    fn comes_again(&self, span: &Span) -> bool {
-        self.owns_span(span)
-            && !self.is_moving(span.partition)
-            && self.partitions.get(&span.partition).is_some_and(|owned| owned.revoking.is_none())
+    /// What blocks the lane after this batch failed: as much of it as will come again from here, and the partitions that
+    /// are being read again already. `None` when all of it goes away.
+    fn blocked_by(&self, batch: Batch<R>) -> Option<Blocked<R>> {
+        let read_again = |span: &&Span| self.stays(span) && self.is_moving(span.partition);
+        let read_again = batch.spans.iter().filter(read_again).map(|span| span.partition).collect();
+        Blocked::by(batch.retain(|span| self.stays(span) && !self.is_moving(span.partition)), read_again)
+    }
+
+    /// What is lost or being revoked does not come again here.
+    fn stays(&self, span: &Span) -> bool {
+        self.owns_span(span) && self.partitions.get(&span.partition).is_some_and(|owned| owned.revoking.is_none())
     }
 
     fn is_moving(&self, partition: Partition) -> bool {
@@ -175,17 +173,11 @@ impl<R: Clone> Machine<R> {
         if self.phase != Phase::Running {
             return;
         }
-        self.report(Report::Held { reason: reason.clone() });
-        let read_again = self.is_read_again(&batch);
-        let batch = batch.retain(|span| self.comes_again(span));
-        if let (true, Some(lane)) = (batch.is_some() || read_again, self.lanes.get_mut(&id)) {
-            lane.state = LaneState::Held { batch, reason };
+        let Some(front) = self.blocked_by(batch) else { return };
+        if let Some(lane) = self.lanes.get_mut(&id) {
+            lane.state = LaneState::Held { front, reason: reason.clone() };
+            self.report(Report::Held { reason });
         }
-    }
-
-    /// True when part of the batch will come by reading, not from memory.
-    fn is_read_again(&self, batch: &Batch<R>) -> bool {
-        batch.spans.iter().any(|span| self.owns_span(span) && self.is_moving(span.partition))
     }
 
     // What planted bugs make of answers, delays and positions. Without one these change nothing.
@@ -193,6 +185,13 @@ impl<R: Clone> Machine<R> {
     fn any_lane_out_by_planted_bug(&self) -> Option<LaneId> {
         let stale = self.planted(Bug::AcceptStaleAnswer);
         self.lanes.iter().find(|(_, lane)| stale && lane.is_out()).map(|(&id, _)| id)
+    }
+
+    fn shortened(&self, mut batch: Batch<R>) -> Batch<R> {
+        if self.planted(Bug::LoseLastOnRedelivery) && batch.records.len() > 1 {
+            batch.records = batch.records[..batch.records.len() - 1].into();
+        }
+        batch
     }
 
     fn misheard(&self, answer: Answer) -> Answer {

@@ -57,7 +57,7 @@ impl<R: Clone> Machine<R> {
             met |= revoked && lose_tail;
             !revoked && !met
         });
-        lane.retain_batch(|span| span.partition != partition);
+        lane.unblock(partition);
     }
 
     /// As revoked, but at once and without any commit (B2).
@@ -89,7 +89,7 @@ impl<R: Clone> Machine<R> {
         let mut records = 0;
         if let Some(lane) = self.lanes.get_mut(&id) {
             records += lane.forget_partition(partition);
-            records += lane.retain_batch(|span| span.partition != partition);
+            records += lane.unblock(partition);
         }
         self.report(Report::Removed { partition, lost, records });
         self.cancel_orphans();

@@ -7,7 +7,7 @@ use super::assign::owns;
 use super::{Machine, Phase};
 use crate::batch::Batch;
 use crate::io::{Action, BatchId, ClosedBy, Delivery, HeldReason, Report};
-use crate::lane::{Front, Lane, LaneState, Out};
+use crate::lane::{Blocked, Front, Lane, LaneState, Out};
 use crate::planted::Bug;
 use crate::policy::{BatchLimits, Scope};
 use crate::positions::{LaneId, Owned, Reading, Wanted};
@@ -137,7 +137,8 @@ impl<R: Clone> Machine<R> {
             return;
         }
         let reason = HeldReason::RecordTooLarge { facts };
-        lane.state = LaneState::Held { batch: None, reason: reason.clone() };
+        let front = Blocked { batch: None, read_again: vec![facts.partition] };
+        lane.state = LaneState::Held { front, reason: reason.clone() };
         self.report(Report::Held { reason });
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Machine, Phase};
 use crate::io::{PluginId, Report};
-use crate::lane::LaneState;
+use crate::lane::{Blocked, LaneState};
 use crate::planted::Bug;
 use crate::positions::{Owned, Reading};
 use crate::record::Partition;
@@ -58,10 +58,10 @@ impl<R: Clone> Machine<R> {
         for lane in self.lanes.values_mut() {
             let state = std::mem::replace(&mut lane.state, LaneState::Filling);
             lane.state = match state {
-                LaneState::Waiting { batch, .. } => LaneState::Waiting { batch, until: now },
-                LaneState::Held { batch, .. } => {
+                LaneState::Waiting { front, .. } => LaneState::Waiting { front, until: now },
+                LaneState::Held { front, .. } => {
                     released += 1;
-                    LaneState::Waiting { batch, until: now }
+                    LaneState::Waiting { front, until: now }
                 }
                 state @ (LaneState::Filling | LaneState::Out(_) | LaneState::Settling(_)) => state,
             };
@@ -74,13 +74,13 @@ impl<R: Clone> Machine<R> {
     /// Lanes that only wait give their records up; these are read again from the committed offset.
     pub(super) fn handle_memory_short(&mut self) {
         let mut given_up = Vec::new();
-        for lane in self.lanes.values_mut() {
-            if let LaneState::Waiting { batch, .. } | LaneState::Held { batch, .. } = &mut lane.state {
-                given_up.extend(batch.take());
+        for lane in self.lanes.values() {
+            if let LaneState::Waiting { front, .. } | LaneState::Held { front, .. } = &lane.state {
+                given_up.extend(front.batch.iter().flat_map(|batch| &batch.spans).map(|span| span.partition));
             }
         }
-        for batch in given_up {
-            self.rewind_batch(&batch);
+        for partition in given_up {
+            self.rewind(partition);
         }
     }
 
@@ -97,8 +97,10 @@ impl<R: Clone> Machine<R> {
             let may_deliver = self.may_deliver();
             let Some(lane) = self.lanes.get_mut(&id) else { continue };
             match std::mem::replace(&mut lane.state, LaneState::Filling) {
-                LaneState::Waiting { batch: Some(batch), .. } if may_deliver => self.hand_over(id, batch),
-                LaneState::Waiting { batch: None, .. } => {}
+                LaneState::Waiting { front: Blocked { batch: Some(batch), .. }, .. } if may_deliver => {
+                    self.hand_over(id, batch);
+                }
+                LaneState::Waiting { front: Blocked { batch: None, .. }, .. } => {}
                 state => lane.state = state,
             }
         }

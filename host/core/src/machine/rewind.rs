@@ -31,7 +31,7 @@ impl<R: Clone> Machine<R> {
             && let Some(lane) = self.lanes.get_mut(&id)
         {
             lane.forget_partition(partition);
-            lane.retain_batch(|span| span.partition != partition);
+            lane.give_up(partition);
         }
         let skip_lookup = self.planted(Bug::SeekWithoutLookup);
         let now = self.now;
