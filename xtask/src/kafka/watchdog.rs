@@ -16,7 +16,9 @@ pub(super) struct Watchdog(Child);
 impl Watchdog {
     /// Guards a process, and a folder where one is given.
     pub(super) fn over(process: u32, folder: Option<&Path>) -> Result<Self> {
-        let script = "trap '' INT TERM HUP; read -r _; kill -KILL \"$1\" 2>/dev/null; [ -z \"$2\" ] || rm -rf \"$2\"";
+        // Removed until it is gone: the process may still be writing while it dies.
+        let script = "trap '' INT TERM HUP; read -r _; kill -KILL \"$1\" 2>/dev/null; [ -n \"$2\" ] || exit 0; \
+                      for _ in 1 2 3 4 5; do rm -rf \"$2\"; [ -e \"$2\" ] || exit 0; sleep 1; done";
         let child = Command::new("sh")
             .args(["-c", script, "watchdog", &process.to_string()])
             .arg(folder.unwrap_or(Path::new("")))
@@ -35,5 +37,37 @@ impl Drop for Watchdog {
         // Killed before its pipe closes, so that it cannot act on a process number that is already somebody else's.
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    #[test]
+    fn a_process_and_its_folder_go_when_we_go() {
+        let folder = std::env::temp_dir().join(format!("gristmill-watchdog-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let mut guarded = Command::new("sleep").arg("600").spawn().unwrap();
+        let mut watchdog = Watchdog::over(guarded.id(), Some(&folder)).unwrap();
+        // What happens to the pipe when we die.
+        drop(watchdog.0.stdin.take());
+        assert_eq!(guarded.wait().unwrap().code(), None, "it was not ended by a signal");
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while folder.exists() {
+            assert!(Instant::now() < deadline, "the folder is still there");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_watchdog_that_is_called_off_does_nothing() {
+        let mut guarded = Command::new("sleep").arg("600").spawn().unwrap();
+        drop(Watchdog::over(guarded.id(), None).unwrap());
+        assert!(guarded.try_wait().unwrap().is_none());
+        guarded.kill().unwrap();
+        guarded.wait().unwrap();
     }
 }
