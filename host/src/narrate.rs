@@ -48,7 +48,7 @@ impl Narrator {
             Report::LateAnswer(delivery) => {
                 debug!(delivery = delivery.0, "ignored an answer that came too late to count")
             }
-            Report::Committed { offsets } => {
+            Report::Committed { offsets, .. } => {
                 let next_offsets: Vec<String> = offsets
                     .iter()
                     .map(|offset| format!("{}/{} {}", topic(&offset.partition), offset.partition.number, offset.next.0))
@@ -70,7 +70,20 @@ impl Narrator {
                 }
             }
             Report::Held { reason } => tell_held(reason, topics),
-            Report::Released => info!("released what was held"),
+            Report::Released { reason } => {
+                let (partition, reason) = trouble_words(reason);
+                let topic = partition.map(|partition| topics.name(partition.topic));
+                let partition = partition.map(|partition| partition.number);
+                info!(topic = topic.as_deref(), partition, reason, "released what was held");
+            }
+            Report::GivenUp { batch, attempt, reason } => {
+                error!(
+                    batch = batch.0,
+                    attempt,
+                    reason = shortened(reason),
+                    "the batch failed and was not committed; this host hands it over no more"
+                );
+            }
             Report::PluginSwitched { from, to } => info!(from = from.0, to = to.0, "switched the plugin"),
         }
     }

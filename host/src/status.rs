@@ -85,8 +85,6 @@ pub(crate) struct Status {
     pub(crate) assigned: BTreeMap<Partition, Progress>,
     state: State,
     held: BTreeMap<Option<Partition>, State>,
-    /// Ok, and its commit not confirmed yet.
-    handled: u64,
     /// Taken in since the last hand-over: how full the next batch is.
     pub(crate) filling: u64,
     pub(crate) paused: bool,
@@ -124,7 +122,6 @@ impl Status {
             assigned: BTreeMap::new(),
             state: State::Joining,
             held: BTreeMap::new(),
-            handled: 0,
             filling: 0,
             paused: false,
             ending: false,
@@ -241,12 +238,9 @@ impl Status {
                 self.counts.stale += records;
                 self.filling = self.filling.saturating_sub(*records);
             }
-            Report::BatchOk { records, .. } => {
-                self.counts.batches_ok += 1;
-                self.handled += records;
-            }
-            Report::Committed { offsets } => {
-                self.counts.committed += std::mem::take(&mut self.handled);
+            Report::BatchOk { .. } => self.counts.batches_ok += 1,
+            Report::Committed { offsets, records } => {
+                self.counts.committed += records;
                 for offset in offsets {
                     if let Some(progress) = self.assigned.get_mut(&offset.partition) {
                         progress.committed = Some(offset.next);
@@ -267,8 +261,11 @@ impl Status {
                 let (partition, reason) = trouble_words(reason);
                 self.held.insert(partition, State::Held { since: now, reason });
             }
-            Report::Released => self.held.clear(),
-            Report::LateAnswer(_)
+            Report::Released { reason } => {
+                self.held.remove(&trouble_words(reason).0);
+            }
+            Report::GivenUp { .. }
+            | Report::LateAnswer(_)
             | Report::RequestFailed { .. }
             | Report::Rewound { .. }
             | Report::PluginSwitched { .. } => {}

@@ -152,6 +152,11 @@ impl<R> Lane<R> {
         }
     }
 
+    /// True while a guest works for the lane.
+    pub(crate) fn is_out(&self) -> bool {
+        matches!(self.state, LaneState::Out(_))
+    }
+
     /// True when the lane holds nothing at all.
     pub(crate) fn is_idle(&self) -> bool {
         self.waiting.is_empty() && matches!(self.state, LaneState::Filling)
@@ -159,9 +164,9 @@ impl<R> Lane<R> {
 }
 
 impl<R: Clone> Lane<R> {
-    /// Takes a partition that is going away out of what blocks the lane; tells how many records went with it. When nothing
-    /// is left of that, the lane is free again.
-    pub(crate) fn unblock(&mut self, gone: Partition) -> u64 {
+    /// Takes a partition that is going away out of what blocks the lane; tells how many records went with it, and why the
+    /// lane was held if nothing is left that holds it.
+    pub(crate) fn unblock(&mut self, gone: Partition) -> (u64, Option<HeldReason>) {
         self.change_front(|front| front.without(gone))
     }
 
@@ -170,19 +175,24 @@ impl<R: Clone> Lane<R> {
         self.change_front(|front| Some(front.giving_up(partition)));
     }
 
-    fn change_front(&mut self, change: impl FnOnce(Blocked<R>) -> Option<Blocked<R>>) -> u64 {
+    fn change_front(&mut self, change: impl FnOnce(Blocked<R>) -> Option<Blocked<R>>) -> (u64, Option<HeldReason>) {
         let before = self.blocked_records();
+        let mut released = None;
         let state = std::mem::replace(&mut self.state, LaneState::Filling);
         self.state = match state {
             LaneState::Waiting { front, until } => {
                 change(front).map_or(LaneState::Filling, |front| LaneState::Waiting { front, until })
             }
-            LaneState::Held { front, reason } => {
-                change(front).map_or(LaneState::Filling, |front| LaneState::Held { front, reason })
-            }
+            LaneState::Held { front, reason } => match change(front) {
+                Some(front) => LaneState::Held { front, reason },
+                None => {
+                    released = Some(reason);
+                    LaneState::Filling
+                }
+            },
             state @ (LaneState::Filling | LaneState::Out(_) | LaneState::Settling(_)) => state,
         };
-        before - self.blocked_records()
+        (before - self.blocked_records(), released)
     }
 
     fn blocked_records(&self) -> u64 {

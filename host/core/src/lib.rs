@@ -34,6 +34,7 @@ pub mod planted;
 pub mod policy;
 mod positions;
 pub mod record;
+pub mod report;
 pub mod time;
 
 pub use machine::Machine;

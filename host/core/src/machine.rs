@@ -8,6 +8,7 @@ mod answer;
 mod assign;
 mod commit;
 mod deliver;
+mod misbehave;
 mod operate;
 mod rewind;
 mod stop;
@@ -16,10 +17,10 @@ use std::collections::{BTreeMap, VecDeque};
 
 use crate::invariants;
 use crate::io::{Action, DeliveryId, Input, PluginId, Report, RequestId, RevokeId, StopReason};
-use crate::lane::{Lane, LaneState};
+use crate::lane::Lane;
 use crate::planted::Bug;
 use crate::policy::{Policy, Scope};
-use crate::positions::{LaneId, Owned, Reading, Step};
+use crate::positions::{LaneId, Owned};
 use crate::record::{NextOffset, Partition};
 use crate::time::Moment;
 
@@ -143,7 +144,7 @@ impl<R: Clone> Machine<R> {
     /// The next thing to do, until there is none.
     pub fn poll(&mut self) -> Option<Action<R>> {
         let action = self.actions.pop_front()?;
-        debug_assert!(self.planted_any() || invariants::action_is_sound(&action), "unsound action");
+        debug_assert!(self.planted_bug().is_some() || invariants::action_is_sound(&action), "unsound action");
         Some(action)
     }
 
@@ -204,80 +205,5 @@ impl<R: Clone> Machine<R> {
             LaneId::Consumer => true,
             LaneId::Of(partition) => partitions.contains_key(partition) || !lane.is_idle(),
         });
-    }
-
-    #[cfg(feature = "planted")]
-    fn planted(&self, bug: Bug) -> bool {
-        self.planted == Some(bug)
-    }
-
-    #[cfg(not(feature = "planted"))]
-    #[expect(clippy::unused_self, reason = "the decision sites read the same with and without planted bugs")]
-    fn planted(&self, _bug: Bug) -> bool {
-        false
-    }
-
-    #[cfg(feature = "planted")]
-    fn remember_gone(&mut self, partition: Partition, next: NextOffset) {
-        self.gone.insert(partition, next);
-    }
-
-    #[cfg(feature = "planted")]
-    fn position_when_gone(&self, partition: Partition) -> Option<NextOffset> {
-        self.gone.get(&partition).copied().filter(|_| self.planted(Bug::ReuseOldPositions))
-    }
-
-    #[cfg(not(feature = "planted"))]
-    #[expect(clippy::unused_self, reason = "as `planted`")]
-    fn remember_gone(&mut self, _partition: Partition, _next: NextOffset) {}
-
-    #[cfg(not(feature = "planted"))]
-    #[expect(clippy::unused_self, reason = "as `planted`")]
-    fn position_when_gone(&self, _partition: Partition) -> Option<NextOffset> {
-        None
-    }
-
-    #[cfg(feature = "planted")]
-    fn planted_any(&self) -> bool {
-        self.planted.is_some()
-    }
-
-    #[cfg(not(feature = "planted"))]
-    #[expect(clippy::unused_self, reason = "as `planted`")]
-    fn planted_any(&self) -> bool {
-        false
-    }
-
-    /// Switches one planted bug on. The simulation must find it.
-    #[cfg(feature = "planted")]
-    #[must_use]
-    pub fn with_planted(mut self, bug: Bug) -> Self {
-        self.planted = Some(bug);
-        self
-    }
-}
-
-impl Owned {
-    /// When this partition wants attention by itself. `rewinds`: time alone lets its rewind go on.
-    fn wakeup(&self, rewinds: bool) -> Option<Moment> {
-        use crate::positions::CommitPhase;
-        let commit = match self.commit.phase {
-            CommitPhase::Backoff(until) | CommitPhase::Unknown { not_before: until, .. } => Some(until),
-            CommitPhase::Idle | CommitPhase::InFlight(..) | CommitPhase::Asking(..) => None,
-        };
-        let rewind = match &self.reading {
-            Reading::Moving(moving) if rewinds => match moving.step {
-                Step::Ask | Step::Seek(_) => Some(moving.not_before),
-                Step::Asking(_) | Step::Seeking(..) => None,
-            },
-            Reading::Moving(_) | Reading::Live | Reading::Stopped => None,
-        };
-        [commit, rewind].into_iter().flatten().min()
-    }
-}
-
-impl<R> Lane<R> {
-    fn is_out(&self) -> bool {
-        matches!(self.state, LaneState::Out(_))
     }
 }

@@ -74,6 +74,8 @@ pub(crate) struct Wanted {
     pub(crate) next: NextOffset,
     pub(crate) leader_epoch: Option<LeaderEpoch>,
     pub(crate) plugin: PluginId,
+    /// How many records are done with it; none for a start position.
+    pub(crate) records: u64,
 }
 
 /// What a partition's commit waits for. One request at a time (C4).
@@ -113,7 +115,7 @@ impl Owned {
         };
         // A start that the reset policy chose is committed once, so that a crash before the first batch cannot skip it (C8).
         let wanted = match assignment.start {
-            StartPosition::Reset(next) => Some(Wanted { next, leader_epoch: None, plugin }),
+            StartPosition::Reset(next) => Some(Wanted { next, leader_epoch: None, plugin, records: 0 }),
             StartPosition::Committed(_) | StartPosition::Unusable(_) => None,
         };
         Self {
@@ -138,6 +140,22 @@ impl Owned {
         self.budget = Budget { at: Some(first), spent };
     }
 
+    /// When this partition wants attention by itself. `rewinds`: time alone lets its rewind go on.
+    pub(crate) fn wakeup(&self, rewinds: bool) -> Option<Moment> {
+        let commit = match self.commit.phase {
+            CommitPhase::Backoff(until) | CommitPhase::Unknown { not_before: until, .. } => Some(until),
+            CommitPhase::Idle | CommitPhase::InFlight(..) | CommitPhase::Asking(..) => None,
+        };
+        let rewind = match &self.reading {
+            Reading::Moving(moving) if rewinds => match moving.step {
+                Step::Ask | Step::Seek(_) => Some(moving.not_before),
+                Step::Asking(_) | Step::Seeking(..) => None,
+            },
+            Reading::Moving(_) | Reading::Live | Reading::Stopped => None,
+        };
+        [commit, rewind].into_iter().flatten().min()
+    }
+
     /// Progress, or a new plugin version: what was spent no longer counts.
     pub(crate) fn clear_budget(&mut self) {
         self.budget = Budget::default();
@@ -153,6 +171,11 @@ impl Commit {
     /// The wish that is still to be fulfilled. An unchanged offset is none (C4).
     pub(crate) fn due(&self) -> Option<Wanted> {
         self.wanted.filter(|wanted| self.confirmed.is_none_or(|confirmed| wanted.next > confirmed))
+    }
+
+    /// Records that are done and whose commit is not confirmed yet.
+    pub(crate) fn unconfirmed_records(&self) -> u64 {
+        self.due().map_or(0, |wanted| wanted.records)
     }
 
     /// True when all that is wished for is the start position itself: no record depends on it.
@@ -183,7 +206,7 @@ impl Commit {
     /// The position at assignment is to be committed, unless more is wished or known to be.
     pub(crate) fn wish_start(&mut self, plugin: PluginId) {
         if self.confirmed.is_none() && self.wanted.is_none() {
-            self.wanted = self.start.map(|next| Wanted { next, leader_epoch: None, plugin });
+            self.wanted = self.start.map(|next| Wanted { next, leader_epoch: None, plugin, records: 0 });
         }
     }
 

@@ -165,7 +165,8 @@ impl Witness {
             | Report::Committed { .. }
             | Report::RequestFailed { .. }
             | Report::Rewound { .. }
-            | Report::Released
+            | Report::Released { .. }
+            | Report::GivenUp { .. }
             | Report::PluginSwitched { .. } => {}
         }
         Ok(())

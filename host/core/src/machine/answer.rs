@@ -5,7 +5,7 @@ use crate::batch::{Batch, Span};
 use crate::decide::{Decision, Spent, decide};
 use crate::io::{DeliveryId, HeldReason, PluginId, Report, StopReason};
 use crate::lane::{Blocked, LaneState, Out};
-use crate::outcome::{Answer, FaultClass, Outcome};
+use crate::outcome::{Answer, Outcome};
 use crate::planted::Bug;
 use crate::policy::Redeliver;
 use crate::positions::{LaneId, Reading, Wanted};
@@ -32,6 +32,9 @@ impl<R: Clone> Machine<R> {
         let answer = self.misheard(answer);
         match decide(&answer, spent, &self.policy, self.policy.jitter_seed ^ out.batch.id.0) {
             Decision::Commit => self.settle(id, &out, live),
+            Decision::Redeliver { reason, .. } if self.phase != Phase::Running => {
+                self.give_up(&out.batch, out.attempt, &reason);
+            }
             Decision::Redeliver { delay, reason } => {
                 let delay = self.misjudged(delay, spent);
                 self.report(Report::Waiting {
@@ -43,12 +46,16 @@ impl<R: Clone> Machine<R> {
                 });
                 self.redeliver(id, out.batch, delay);
             }
+            Decision::Hold(cause) if self.phase != Phase::Running => {
+                self.give_up(&out.batch, out.attempt, cause.words());
+            }
             Decision::Hold(cause) => self.hold(id, out.batch, &cause),
             Decision::Stop(cause) => {
                 if self.planted(Bug::CommitOnFatal) {
-                    self.want(&live);
+                    self.want_done(&live, self.plugin);
                     self.send_commits();
                 }
+                self.give_up(&out.batch, out.attempt, cause.words());
                 self.drain(cause);
             }
         }
@@ -114,12 +121,20 @@ impl<R: Clone> Machine<R> {
         }
     }
 
-    fn want_done(&mut self, spans: &[Span], plugin: PluginId) {
+    /// A batch failed and does not come again here: nothing of it is committed.
+    fn give_up(&mut self, batch: &Batch<R>, attempt: u32, reason: &str) {
+        self.report(Report::GivenUp { batch: batch.id, attempt, reason: reason.to_owned() });
+    }
+
+    /// Wishes the commit of these parts of partitions, as far as they are still owned.
+    pub(super) fn want_done(&mut self, spans: &[Span], plugin: PluginId) {
         for span in spans {
             if let Some(owned) = self.partitions.get_mut(&span.partition)
                 && owned.assigned == span.assigned
             {
-                owned.commit.wanted = Some(Wanted { next: span.next, leader_epoch: span.leader_epoch, plugin });
+                let records = owned.commit.unconfirmed_records() + span.records;
+                owned.commit.wanted =
+                    Some(Wanted { next: span.next, leader_epoch: span.leader_epoch, plugin, records });
                 // Tries belong to one position; those of the start position are not this batch's.
                 owned.commit.tries = 0;
             }
@@ -129,9 +144,6 @@ impl<R: Clone> Machine<R> {
     /// Puts a failed batch in line again: from memory, or by reading it again.
     fn redeliver(&mut self, id: LaneId, batch: Batch<R>, delay: std::time::Duration) {
         let until = self.now.after(delay);
-        if self.phase != Phase::Running {
-            return;
-        }
         let Some(mut front) = self.blocked_by(batch) else { return };
         match self.policy.retry.redeliver {
             Redeliver::Memory => front.batch = front.batch.map(|batch| self.shortened(batch)),
@@ -170,68 +182,10 @@ impl<R: Clone> Machine<R> {
             StopReason::Exhausted { reason } => HeldReason::Exhausted { batch: batch.id, reason: reason.clone() },
             StopReason::Asked | StopReason::Abandoned { .. } | StopReason::Fenced | StopReason::CommitRefused => return,
         };
-        if self.phase != Phase::Running {
-            return;
-        }
         let Some(front) = self.blocked_by(batch) else { return };
         if let Some(lane) = self.lanes.get_mut(&id) {
             lane.state = LaneState::Held { front, reason: reason.clone() };
             self.report(Report::Held { reason });
-        }
-    }
-
-    // What planted bugs make of answers, delays and positions. Without one these change nothing.
-
-    fn any_lane_out_by_planted_bug(&self) -> Option<LaneId> {
-        let stale = self.planted(Bug::AcceptStaleAnswer);
-        self.lanes.iter().find(|(_, lane)| stale && lane.is_out()).map(|(&id, _)| id)
-    }
-
-    fn shortened(&self, mut batch: Batch<R>) -> Batch<R> {
-        if self.planted(Bug::LoseLastOnRedelivery) && batch.records.len() > 1 {
-            batch.records = batch.records[..batch.records.len() - 1].into();
-        }
-        batch
-    }
-
-    fn misheard(&self, answer: Answer) -> Answer {
-        let ok = Answer::Outcome(Outcome::Ok);
-        match answer {
-            Answer::Outcome(Outcome::Retryable { .. }) if self.planted(Bug::TreatRetryableAsOk) => ok,
-            Answer::Fault(fault) if fault.class == FaultClass::Exit && self.planted(Bug::TreatExitAsOk) => ok,
-            Answer::Outcome(Outcome::Fatal { reason }) if self.planted(Bug::TreatFatalAsRetryable) => {
-                Answer::Outcome(Outcome::Retryable { reason, after: None })
-            }
-            Answer::Outcome(_) | Answer::Fault(_) | Answer::Cancelled => answer,
-        }
-    }
-
-    fn misjudged(&self, delay: std::time::Duration, spent: Spent) -> std::time::Duration {
-        let attempt = spent.retries.max(spent.faults);
-        let initial = self.policy.retry.backoff.initial;
-        if self.planted(Bug::RedeliverAtOnce) || (self.planted(Bug::BackoffOverflow) && attempt > 3) {
-            return std::time::Duration::ZERO;
-        }
-        if self.planted(Bug::BackoffWithoutCap) {
-            return initial.saturating_mul(1 << attempt.min(24));
-        }
-        delay
-    }
-
-    fn misplace(&self, spans: &mut [Span]) {
-        let highest = spans.iter().map(|span| span.next).max();
-        for span in spans {
-            if self.planted(Bug::CommitOffsetInsteadOfNext) {
-                span.next.0 -= 1;
-            }
-            if let (true, Some(highest)) = (self.planted(Bug::CommitHighestOfBatch), highest) {
-                span.next = highest;
-            }
-            if let (true, Some(owned)) =
-                (self.planted(Bug::CommitFetchedPosition), self.partitions.get(&span.partition))
-            {
-                span.next = owned.expected;
-            }
         }
     }
 }

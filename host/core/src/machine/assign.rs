@@ -57,7 +57,8 @@ impl<R: Clone> Machine<R> {
             met |= revoked && lose_tail;
             !revoked && !met
         });
-        lane.unblock(partition);
+        let released = lane.unblock(partition).1;
+        self.report_released(released);
     }
 
     /// As revoked, but at once and without any commit (B2).
@@ -71,27 +72,20 @@ impl<R: Clone> Machine<R> {
         }
     }
 
-    /// What two planted bugs do: commit what was read, whether handled or not.
-    fn commit_as_fetched(&mut self, partition: Partition) {
-        let plugin = self.plugin;
-        if let Some(owned) = self.partitions.get_mut(&partition)
-            && !owned.commit.in_flight()
-        {
-            owned.commit.wanted = Some(crate::positions::Wanted { next: owned.expected, leader_epoch: None, plugin });
-        }
-    }
-
     /// Ends the ownership of a partition: everything that hung off it goes.
     pub(super) fn remove(&mut self, partition: Partition, lost: bool) {
         let Some(owned) = self.partitions.remove(&partition) else { return };
         self.remember_gone(partition, owned.expected);
         let id = self.lane_of(partition);
         let mut records = 0;
+        let mut released = None;
         if let Some(lane) = self.lanes.get_mut(&id) {
-            records += lane.forget_partition(partition);
-            records += lane.unblock(partition);
+            let blocked;
+            (blocked, released) = lane.unblock(partition);
+            records = lane.forget_partition(partition) + blocked;
         }
         self.report(Report::Removed { partition, lost, records });
+        self.report_released(released);
         self.cancel_orphans();
     }
 

@@ -86,7 +86,11 @@ impl<R: Clone> Machine<R> {
             .iter()
             .filter_map(|(&partition, owned)| match owned.commit.phase {
                 CommitPhase::InFlight(request, next) if request == id => Some((partition, next)),
-                _ => None,
+                CommitPhase::InFlight(..)
+                | CommitPhase::Idle
+                | CommitPhase::Unknown { .. }
+                | CommitPhase::Asking(..)
+                | CommitPhase::Backoff(_) => None,
             })
             .collect();
         if sent.is_empty() {
@@ -106,13 +110,17 @@ impl<R: Clone> Machine<R> {
 
     fn confirm(&mut self, sent: &[(Partition, NextOffset)]) {
         let mut offsets = Vec::with_capacity(sent.len());
+        let mut records = 0;
         for &(partition, next) in sent {
             let Some(owned) = self.partitions.get_mut(&partition) else { continue };
-            let leader_epoch = owned.commit.wanted.and_then(|wanted| wanted.leader_epoch);
+            // The wish may have grown while this was on its way; it stays then.
+            let done = owned.commit.due().filter(|wanted| wanted.next <= next);
+            let leader_epoch = done.and_then(|wanted| wanted.leader_epoch);
+            records += done.map_or(0, |wanted| wanted.records);
             offsets.push(CommitOffset { partition, epoch: owned.assigned, next, leader_epoch });
             owned.commit.confirm(next);
         }
-        self.report(Report::Committed { offsets });
+        self.report(Report::Committed { offsets, records });
     }
 
     /// Tries again after a wait; after too many tries reads the records again from the committed offset (C2).
@@ -166,7 +174,7 @@ impl<R: Clone> Machine<R> {
         self.rewind(partition);
     }
 
-    /// The answer to a look-up that a commit of unknown outcome asked for. True when it was for this partition.
+    /// The answer to a look-up that a commit of unknown outcome asked for.
     pub(super) fn learn_commit(
         &mut self,
         id: RequestId,
@@ -180,7 +188,7 @@ impl<R: Clone> Machine<R> {
             return;
         }
         match result {
-            Ok(Some(committed)) if committed >= sent => owned.commit.confirm(committed),
+            Ok(Some(committed)) if committed >= sent => self.confirm(&[(partition, committed)]),
             // It was not done. The tries go on counting, and so does the spacing between them.
             Ok(committed) => {
                 owned.commit.confirmed = owned.commit.confirmed.max(committed);
@@ -216,15 +224,6 @@ impl<R: Clone> Machine<R> {
             if settled {
                 lane.state = LaneState::Filling;
             }
-        }
-    }
-
-    fn misread(&self, result: Result<(), RequestError>) -> Result<(), RequestError> {
-        match result {
-            Err(RequestError::Unknown) if self.planted(Bug::TreatUnknownCommitAsDone) => Ok(()),
-            Err(RequestError::Temporary) if self.planted(Bug::TreatFailedCommitAsDone) => Ok(()),
-            Err(RequestError::NotOurs) if self.planted(Bug::TreatNotOursAsTemporary) => Err(RequestError::Temporary),
-            Ok(()) | Err(_) => result,
         }
     }
 }

@@ -1,17 +1,15 @@
 //! From records to hand-overs: what is taken in, when a batch closes, which lane is next.
 
-use std::num::NonZeroU64;
-use std::time::Duration;
-
 use super::assign::owns;
+use super::misbehave::misjudged_intake;
 use super::{Machine, Phase};
 use crate::batch::Batch;
 use crate::io::{Action, BatchId, ClosedBy, Delivery, HeldReason, Report};
 use crate::lane::{Blocked, Front, Lane, LaneState, Out};
 use crate::planted::Bug;
-use crate::policy::{BatchLimits, Scope};
-use crate::positions::{LaneId, Owned, Reading, Wanted};
-use crate::record::{NextOffset, Partition, Record, RecordFacts};
+use crate::policy::Scope;
+use crate::positions::{LaneId, Owned, Reading};
+use crate::record::{Partition, Record, RecordFacts};
 use crate::time::Moment;
 
 impl<R: Clone> Machine<R> {
@@ -33,15 +31,15 @@ impl<R: Clone> Machine<R> {
 
     /// Takes in records of one partition; tells how many were dropped.
     fn take_run(&mut self, partition: Partition, run: impl Iterator<Item = (RecordFacts, R)>) -> u64 {
-        let mut intake = self.intake();
+        let bug = self.planted_bug();
         let (id, now) = (self.lane_of(partition), self.now);
         let keep = self.phase == Phase::Running || self.planted(Bug::DeliverAfterStop);
         let Some(owned) = self.partitions.get_mut(&partition) else { return run.count() as u64 };
         let lane = self.lanes.entry(id).or_insert_with(|| Lane::new(now));
-        intake.lane_drops &= matches!(lane.state, LaneState::Waiting { .. });
+        let lane_waits = matches!(lane.state, LaneState::Waiting { .. });
         let mut dropped = 0;
         for (facts, body) in run {
-            if !intake.takes(owned, &facts) {
+            if !misjudged_intake(bug, takes(owned, &facts), owned, &facts, lane_waits) {
                 dropped += 1;
                 continue;
             }
@@ -51,18 +49,6 @@ impl<R: Clone> Machine<R> {
             }
         }
         dropped
-    }
-
-    /// How records are judged: correctly, unless a bug is planted.
-    fn intake(&self) -> Intake {
-        Intake {
-            any_epoch: self.planted(Bug::IgnoreEpoch),
-            epoch_stays: self.planted(Bug::KeepEpochOnRewind),
-            repeats: self.planted(Bug::AcceptBelowNext),
-            no_gaps: self.planted(Bug::DropOnGap),
-            revoked: self.planted(Bug::AcceptWhileRevoking),
-            lane_drops: self.planted(Bug::DropWhileWaiting),
-        }
     }
 
     /// Hands over from every lane that can, as far as there are workers.
@@ -123,12 +109,6 @@ impl<R: Clone> Machine<R> {
         }
     }
 
-    /// The batch that would have been handed over lost all its records: only a planted bug hands it over.
-    fn batch_was_taken_away(&self, id: LaneId) -> bool {
-        self.lanes.get(&id).is_some_and(|lane| lane.waiting().next().is_none() && lane.flushed > Moment::default())
-            && !self.revokes.is_empty()
-    }
-
     fn handle_too_large(&mut self, id: LaneId, facts: RecordFacts) {
         let skip = self.planted(Bug::SkipOversizedRecord);
         let Some(lane) = self.lanes.get_mut(&id) else { return };
@@ -167,7 +147,7 @@ impl<R: Clone> Machine<R> {
         let spent = self.spent(&batch);
         let attempt = spent.retries.saturating_add(spent.faults).saturating_add(1);
         if self.planted(Bug::CommitBeforeOk) {
-            self.want(&batch.spans.clone());
+            self.want_done(&batch.spans, self.plugin);
             self.send_commits();
         }
         self.act(Action::Deliver(Delivery {
@@ -205,62 +185,16 @@ impl<R: Clone> Machine<R> {
             .min()
     }
 
-    pub(super) fn limits(&self) -> BatchLimits {
-        let mut limits = self.policy.batch;
-        if self.planted(Bug::CloseOneRecordLate) {
-            limits.records_max = limits.records_max.saturating_add(1);
-        }
-        if self.planted(Bug::ExceedBytes) {
-            limits.bytes_max = NonZeroU64::new(limits.bytes_max.get().saturating_mul(2)).unwrap_or(limits.bytes_max);
-        }
-        if self.planted(Bug::AgeFromLastFlush) {
-            limits.wait_max = Duration::ZERO;
-        }
-        limits
-    }
-
     /// True when the batch's partition still belongs to this member under the assignment it was read in.
     pub(super) fn owns_span(&self, span: &crate::batch::Span) -> bool {
         owns(self.partitions.get(&span.partition), span.assigned)
     }
-
-    /// Wishes the commit of these parts of partitions, as far as they are still owned.
-    pub(super) fn want(&mut self, spans: &[crate::batch::Span]) {
-        let plugin = self.plugin;
-        for span in spans {
-            if let Some(owned) = self.partitions.get_mut(&span.partition)
-                && owned.assigned == span.assigned
-            {
-                owned.commit.wanted = Some(Wanted { next: span.next, leader_epoch: span.leader_epoch, plugin });
-            }
-        }
-    }
 }
 
-/// What planted bugs change about taking records in; all false without one.
-#[derive(Clone, Copy)]
-struct Intake {
-    any_epoch: bool,
-    epoch_stays: bool,
-    repeats: bool,
-    no_gaps: bool,
-    revoked: bool,
-    lane_drops: bool,
-}
-
-impl Intake {
-    /// True when the record is of the current reading, was not read before, and is not about to go.
-    fn takes(self, owned: &Owned, facts: &RecordFacts) -> bool {
-        let reading = match &owned.reading {
-            Reading::Live => true,
-            Reading::Moving(_) => self.epoch_stays,
-            Reading::Stopped => false,
-        };
-        let live = (reading && owned.epoch == facts.epoch) || self.any_epoch;
-        let fresh = owned.expected.reaches(facts.offset) || self.repeats;
-        let going = owned.revoking.is_some() && !self.revoked;
-        let gap =
-            self.no_gaps && Some(owned.expected) != owned.commit.start && owned.expected != NextOffset(facts.offset.0);
-        live && fresh && !going && !gap && !self.lane_drops
-    }
+/// True when the record is of the current reading, was not read before, and its partition is not about to go (I-13, B9).
+fn takes(owned: &Owned, facts: &RecordFacts) -> bool {
+    matches!(owned.reading, Reading::Live)
+        && owned.epoch == facts.epoch
+        && owned.expected.reaches(facts.offset)
+        && owned.revoking.is_none()
 }

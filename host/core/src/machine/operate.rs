@@ -1,7 +1,7 @@
 //! What an operator asks for while the machine runs: pause, resume, retry, another plugin version; and memory pressure.
 
 use super::{Machine, Phase};
-use crate::io::{PluginId, Report};
+use crate::io::{HeldReason, PluginId, Report};
 use crate::lane::{Blocked, LaneState};
 use crate::planted::Bug;
 use crate::positions::{Owned, Reading};
@@ -46,7 +46,6 @@ impl<R: Clone> Machine<R> {
             .map(|(&partition, _)| partition)
             .collect();
         for partition in held {
-            self.report(Report::Released);
             self.rewind(partition);
         }
     }
@@ -54,21 +53,24 @@ impl<R: Clone> Machine<R> {
     /// Ends every back-off and every hold of a lane.
     fn release_lanes(&mut self) {
         let now = self.now;
-        let mut released = 0;
+        let mut released = Vec::new();
         for lane in self.lanes.values_mut() {
             let state = std::mem::replace(&mut lane.state, LaneState::Filling);
             lane.state = match state {
                 LaneState::Waiting { front, .. } => LaneState::Waiting { front, until: now },
-                LaneState::Held { front, .. } => {
-                    released += 1;
+                LaneState::Held { front, reason } => {
+                    released.push(reason);
                     LaneState::Waiting { front, until: now }
                 }
                 state @ (LaneState::Filling | LaneState::Out(_) | LaneState::Settling(_)) => state,
             };
         }
-        for _ in 0..released {
-            self.report(Report::Released);
-        }
+        self.report_released(released);
+    }
+
+    /// Tells what is held no longer.
+    pub(super) fn report_released(&mut self, released: impl IntoIterator<Item = HeldReason>) {
+        released.into_iter().for_each(|reason| self.report(Report::Released { reason }));
     }
 
     /// Lanes that only wait give their records up; these are read again from the committed offset.

@@ -39,9 +39,10 @@ impl<R: Clone> Machine<R> {
         if matches!(owned.reading, Reading::Moving(_)) {
             return;
         }
-        owned.held = None;
+        let released = owned.held.take();
         let step = if skip_lookup { Step::Seek(owned.expected) } else { Step::Ask };
         owned.reading = Reading::Moving(Move { step, tries: 0, not_before: now });
+        self.report_released(released);
     }
 
     /// Sends the look-ups and seeks that are due.
@@ -225,26 +226,5 @@ impl<R: Clone> Machine<R> {
         owned.reading = Reading::Stopped;
         owned.held = Some(reason.clone());
         self.report(Report::Held { reason });
-    }
-
-    // What planted bugs make of a failed seek.
-    fn misjudged_seek(
-        &self,
-        partition: Partition,
-        results: &[(Partition, Result<Epoch, RequestError>)],
-        result: Result<Epoch, RequestError>,
-    ) -> Result<Epoch, RequestError> {
-        let owned = self.partitions.get(&partition);
-        let any = results.iter().find_map(|(_, result)| result.ok());
-        match (result, owned) {
-            (Err(RequestError::Temporary | RequestError::Unknown), Some(owned)) => {
-                if self.planted(Bug::ForgetFailedSeek) || (self.planted(Bug::SeekSuccessCountsForAll) && any.is_some())
-                {
-                    return Ok(owned.epoch);
-                }
-                result
-            }
-            (Ok(_) | Err(_), _) => result,
-        }
     }
 }
