@@ -36,6 +36,8 @@ pub(crate) struct Observer {
     exit: Option<Exit>,
     stalls: StallWatch,
     close_timed_out: bool,
+    /// The static member id, for people.
+    instance_id: Option<String>,
 }
 
 impl Observer {
@@ -51,7 +53,14 @@ impl Observer {
             exit: None,
             stalls: StallWatch::default(),
             close_timed_out: false,
+            instance_id: None,
         }
+    }
+
+    /// With the static member id that this run joins with.
+    pub(crate) fn known_as(mut self, instance_id: Option<String>) -> Self {
+        self.instance_id = instance_id;
+        self
     }
 
     pub(crate) fn note_input(&mut self, input: &Input<RecordBody>) {
@@ -83,6 +92,7 @@ impl Observer {
     pub(crate) fn hear(&mut self, now: Moment, event: &Event, edges: &Edges) {
         match event {
             Event::Input(_) => {}
+            Event::Joined { .. } => self.start.reached(),
             Event::Statistics(statistics) => {
                 if statistics.brokers.iter().any(|broker| broker.state == "UP") {
                     self.start.reached();
@@ -251,6 +261,13 @@ impl Observer {
             (None, StopReason::Asked) if self.close_timed_out => Exit::because(
                 exit::DEADLINE,
                 "leaving the group did not end in time; what was done is committed, and the group notices by itself",
+            ),
+            (None | Some(_), StopReason::Fenced) if self.instance_id.is_some() => Exit::because(
+                exit::FENCED,
+                format!(
+                    "another process joined with group.instance.id {}; give every process an id of its own",
+                    self.instance_id.unwrap_or_default()
+                ),
             ),
             (None | Some(_), reason) => Exit::from(reason),
         }

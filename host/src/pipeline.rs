@@ -81,8 +81,9 @@ fn build(config: &Config, company: Company) -> Result<Runner, Exit> {
     })
     .map_err(|error| unexpected(&error))?;
     let (events, kafka) = mpsc::unbounded_channel();
-    let consumer = Consumer::start(config.consumer_settings(clock.base()), events)
-        .map_err(|error| Exit::because(exit::MISFIT, error.to_string()))?;
+    let settings = config.consumer_settings(clock.base());
+    let instance_id = settings.instance_id().map(str::to_owned);
+    let consumer = Consumer::start(settings, events).map_err(|error| Exit::because(exit::MISFIT, error.to_string()))?;
 
     let first = PluginId(1);
     let start = StartWatch::new(&config.kafka.bootstrap_servers, config.start, clock.now());
@@ -99,7 +100,7 @@ fn build(config: &Config, company: Company) -> Result<Runner, Exit> {
             narrator: Narrator::new(),
         },
         feeds: Feeds { kafka, guest, asks },
-        observer: Observer::new(start, live, progress),
+        observer: Observer::new(start, live, progress).known_as(instance_id),
         watchdog,
         clock,
         ending: false,

@@ -38,7 +38,9 @@ pub(crate) enum CommitOrder {
 struct Sent {
     id: RequestId,
     partitions: Vec<(Partition, Epoch)>,
-    deadline: Instant,
+    /// When its outcome counts as unknown. `None`: that was said already, and only the client's own end is waited for,
+    /// since until then the request may still reach the broker.
+    deadline: Option<Instant>,
 }
 
 /// Runs until it is told to stop.
@@ -59,7 +61,8 @@ pub(crate) fn run(shared: &Shared, orders: &Receiver<CommitOrder>) {
             }
         }
         let now = Instant::now();
-        let wait = out.values().map(|sent| sent.deadline.saturating_duration_since(now)).min().unwrap_or(IDLE_WAIT);
+        let deadlines = out.values().filter_map(|sent| sent.deadline);
+        let wait = deadlines.map(|deadline| deadline.saturating_duration_since(now)).min().unwrap_or(IDLE_WAIT);
         if let Some(ClientEvent::Committed { ticket, result }) = shared.commit_ends.poll(wait)
             && let Some(sent) = out.remove(&ticket)
         {
@@ -97,7 +100,7 @@ fn send(shared: &Shared, id: RequestId, offsets: &[CommitOffset], metadata: &str
                     owned.commits_out += 1;
                 }
             }
-            Some(Sent { id, partitions, deadline: Instant::now() + shared.settings.commit_wait_max })
+            Some(Sent { id, partitions, deadline: Some(Instant::now() + shared.settings.commit_wait_max) })
         }
         Err(error) => {
             drop(table);
@@ -118,18 +121,19 @@ fn classify(shared: &Shared, code: Code) -> RequestError {
 /// Answers first, then lets a revocation that waits for this commit go on: so the core knows the end before the
 /// partitions are gone.
 fn end(shared: &Shared, sent: Sent, result: Result<(), RequestError>) {
-    shared.input(Input::CommitEnded { id: sent.id, result });
+    if sent.deadline.is_some() {
+        shared.input(Input::CommitEnded { id: sent.id, result });
+    }
     shared.ownership.end_commit(&sent.partitions);
 }
 
-/// Gives up on ends that did not come. What becomes of those commits is unknown (C5).
+/// Says of ends that did not come in time that they are unknown (C5). The commits stay on their way: the client may hold
+/// them back until the coordinator is there again, and a revocation has to wait for that, within its own bound.
 fn expire(shared: &Shared, out: &mut HashMap<usize, Sent>) {
     let now = Instant::now();
-    let late: Vec<usize> = out.iter().filter(|(_, sent)| sent.deadline <= now).map(|(ticket, _)| *ticket).collect();
-    for ticket in late {
-        if let Some(sent) = out.remove(&ticket) {
-            end(shared, sent, Err(RequestError::Unknown));
-        }
+    for sent in out.values_mut().filter(|sent| sent.deadline.is_some_and(|deadline| deadline <= now)) {
+        sent.deadline = None;
+        shared.input(Input::CommitEnded { id: sent.id, result: Err(RequestError::Unknown) });
     }
 }
 

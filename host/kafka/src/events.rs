@@ -10,7 +10,6 @@ use gristmill_core::io::Input;
 use crate::error::ClientErrorKind;
 use crate::event::Event;
 use crate::log::LogGate;
-use crate::parking::Work;
 use crate::rebalance;
 use crate::shared::Shared;
 use crate::statistics;
@@ -53,15 +52,29 @@ fn handle(shared: &Shared, gate: &mut LogGate, event: ClientEvent) {
             Err(error) => tracing::debug!(%error, "statistics could not be read"),
         },
         ClientEvent::Log { level, facility, text } => gate.log(level, &facility, &text),
-        ClientEvent::StrayRecords(places) => {
-            tracing::error!(records = places.len(), "records came past the private queue; they are read again");
-            for (name, number) in places {
-                let name = std::ffi::CString::new(name).unwrap_or_default();
-                shared.parking.leave_work(Work::Repair(shared.topics.partition(&name, number)));
-            }
-        }
+        ClientEvent::StrayRecords(places) => give_strays_up(shared, places),
         ClientEvent::Committed { .. } => {}
         ClientEvent::Other(name) => tracing::debug!(name, "event ignored"),
+    }
+}
+
+/// Records came past the private queue: what was passed on behind them would make a hole. Nothing of their partitions may be
+/// committed any more; the next assignment reads them again from the committed offset, properly forwarded.
+fn give_strays_up(shared: &Shared, places: Vec<(Vec<u8>, i32)>) {
+    tracing::error!(records = places.len(), "records came past the private queue; their partitions are read again");
+    let mut strayed = Vec::new();
+    let mut table = shared.ownership.lock();
+    for (name, number) in places {
+        let name = std::ffi::CString::new(name).unwrap_or_default();
+        let partition = shared.topics.partition(&name, number);
+        if table.remove(&partition).is_some() {
+            strayed.push(partition);
+        }
+    }
+    drop(table);
+    if !strayed.is_empty() {
+        shared.input(Input::Lost(strayed));
+        shared.ask_rejoin("records came past the private queue");
     }
 }
 
@@ -80,11 +93,14 @@ fn handle_error(shared: &Shared, code: Code, text: String, fatal: bool) {
         None => (code, text, fatal),
     };
     let fenced = matches!(code, Code::FencedInstanceId | Code::UnreleasedInstanceId | Code::Fenced);
+    if fatal && fenced {
+        // The core ends for it; as a client error it would be one more cause of the same end.
+        let id = shared.settings.instance_id().unwrap_or_default();
+        tracing::error!(group_instance_id = id, text, "fenced: another process joined with the same id");
+        return shared.input(Input::Fenced);
+    }
     let kind = ClientErrorKind::of(code);
     shared.tell(Event::ClientError { kind, code: code_name(code), text, partition: None, fatal });
-    if fatal && fenced {
-        shared.input(Input::Fenced);
-    }
 }
 
 /// The subscribed topic that an error says is not there.

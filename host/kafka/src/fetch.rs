@@ -3,8 +3,9 @@
 //! The only thread that takes records and the only one that seeks. Decides nothing about batches; drops a record only
 //! when its partition is not being read or when it lies below the next expected offset, and counts those.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gristmill_core::io::Input;
 use gristmill_core::record::{LeaderEpoch, Offset, RecordFacts};
@@ -32,17 +33,23 @@ const FIRST_RECORD_BYTES: usize = 16 << 10;
 /// Runs until it is told to stop.
 pub(crate) fn run(shared: &Shared) {
     let _attendance = shared.parking.attend();
-    let mut jobs: Vec<SeekJob> = Vec::new();
+    let mut jobs: VecDeque<SeekJob> = VecDeque::new();
     let mut pace = Pace { record_bytes: FIRST_RECORD_BYTES };
     loop {
         match shared.parking.next() {
             Next::Stop => return,
-            Next::Work(Work::Seek { id, targets }) => jobs.push(SeekJob::answering(shared, id, targets)),
-            Next::Work(Work::Begin(assignments)) => jobs.push(SeekJob::beginning(shared, assignments)),
+            Next::Work(Work::Seek { id, targets }) => jobs.push_back(SeekJob::answering(shared, id, targets)),
+            Next::Work(Work::Begin(assignments)) => jobs.push_back(SeekJob::beginning(shared, assignments)),
+            Next::Work(Work::Repair(partition)) if jobs.iter().any(|job| job.repairs(partition)) => {}
             Next::Work(Work::Repair(partition)) => jobs.extend(SeekJob::repairing(shared, partition)),
             Next::Fetch => {}
         }
-        jobs.retain_mut(|job| !job.is_done_after_step(shared));
+        // One try a round: a call may take half a second, and whoever wants this thread to park waits for the round.
+        if let Some(mut job) = jobs.pop_front()
+            && (!job.is_due(Instant::now()) || !job.is_done_after_step(shared))
+        {
+            jobs.push_back(job);
+        }
         let wait = if jobs.is_empty() { IDLE_WAIT } else { SEEK_AGAIN };
         if shared.credit.wait(wait, &shared.parking.attention) {
             let batch = shared.records.take(wait, pace.count());

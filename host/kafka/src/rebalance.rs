@@ -29,6 +29,7 @@ pub(crate) fn assign(shared: &Shared, rows: &[Row]) {
         // Nothing will be read any more, and look-ups would wait in vain: the event only wants its answer.
         return answer_assign(shared, &List::new());
     }
+    shared.tell(Event::Joined { partitions: partitions.len() });
     let patience = Patience::short(shared.settings.assign_wait_max);
     let starts = if partitions.is_empty() { Vec::new() } else { positions::resolve(shared, &partitions, patience) };
     let parked = shared.parking.park();

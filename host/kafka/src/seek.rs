@@ -19,6 +19,8 @@ use crate::sys::OFFSET_INVALID;
 
 /// One call waits at most this long for the client's own thread, which answers in microseconds unless it is stuck.
 const CALL_WAIT: Duration = Duration::from_millis(500);
+/// The wait before a seek is tried again that the client could not do yet.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// Why a seek is done.
 enum Purpose {
@@ -47,9 +49,25 @@ struct Target {
 pub(crate) struct SeekJob {
     purpose: Purpose,
     left: Vec<Target>,
+    /// No try before this.
+    not_before: Instant,
 }
 
 impl SeekJob {
+    fn new(purpose: Purpose, left: Vec<Target>) -> Self {
+        Self { purpose, left, not_before: Instant::now() }
+    }
+
+    /// True when it is time for the next try.
+    pub(crate) fn is_due(&self, now: Instant) -> bool {
+        self.not_before <= now
+    }
+
+    /// True when it repairs this partition: a second one would do the same.
+    pub(crate) fn repairs(&self, partition: Partition) -> bool {
+        matches!(self.purpose, Purpose::Repair) && self.left.iter().any(|target| target.partition == partition)
+    }
+
     /// A seek that the core asked for. From here on nothing of its partitions is passed on.
     pub(crate) fn answering(shared: &Shared, id: RequestId, targets: Vec<SeekTo>) -> Self {
         let left: Vec<Target> = targets
@@ -71,7 +89,7 @@ impl SeekJob {
         drop(table);
         resume(shared, &paused);
         let deadline = Instant::now() + shared.settings.seek_wait_max;
-        Self { purpose: Purpose::Answer { id, results: Vec::new(), deadline }, left }
+        Self::new(Purpose::Answer { id, results: Vec::new(), deadline }, left)
     }
 
     /// The start of partitions that were assigned before their position was known. Goes on until they are gone.
@@ -86,7 +104,7 @@ impl SeekJob {
             })
             .collect();
         resume(shared, &left);
-        Self { purpose: Purpose::Begin(assignments), left }
+        Self::new(Purpose::Begin(assignments), left)
     }
 
     /// A seek to where we are already, if the partition is still read.
@@ -94,11 +112,15 @@ impl SeekJob {
         let table = shared.ownership.lock();
         let owned = table.get(&partition).filter(|owned| owned.reading == Reading::On)?;
         let target = Target { partition, epoch: owned.current, next: owned.expected };
-        Some(Self { purpose: Purpose::Repair, left: vec![target] })
+        Some(Self::new(Purpose::Repair, vec![target]))
     }
 
     /// Tries once. True when the job is done and answered.
     pub(crate) fn is_done_after_step(&mut self, shared: &Shared) -> bool {
+        self.not_before = Instant::now() + AGAIN;
+        if matches!(self.purpose, Purpose::Repair) {
+            self.drop_what_was_overtaken(shared);
+        }
         self.drop_what_is_gone(shared);
         let sought = if self.left.is_empty() { Vec::new() } else { self.seek_once(shared) };
         match &mut self.purpose {
@@ -121,6 +143,19 @@ impl SeekJob {
             }
         }
         self.left.is_empty()
+    }
+
+    /// A repair is of one reading only, and leads to where that stands now. A seek that the core ordered meanwhile goes
+    /// somewhere else, and an old repair after it would skip what lies between.
+    fn drop_what_was_overtaken(&mut self, shared: &Shared) {
+        let table = shared.ownership.lock();
+        self.left.retain_mut(|target| match table.get(&target.partition) {
+            Some(owned) if owned.reading == Reading::On && owned.current == target.epoch => {
+                target.next = owned.expected;
+                true
+            }
+            Some(_) | None => false,
+        });
     }
 
     /// Gives up on partitions that are not ours any more, and on those that librdkafka will not seek.

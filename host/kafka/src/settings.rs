@@ -108,6 +108,12 @@ impl ConsumerSettings {
         self.user("isolation.level") == Some("read_uncommitted")
     }
 
+    /// The static member id, if the operator gave one.
+    #[must_use]
+    pub fn instance_id(&self) -> Option<&str> {
+        self.user("group.instance.id")
+    }
+
     fn user(&self, name: &str) -> Option<&str> {
         let named = self.properties.iter().rev().find(|(key, _)| properties::same(key, name));
         named.map(|(_, value)| value.as_str())
