@@ -1,17 +1,19 @@
 //! One run of the host over everything that is in the topic: from its first assignment to its last commit.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gristmill_tests::{Host, Loaded, unique};
 use rdkafka::config::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::{Offset, TopicPartitionList};
 
+use crate::cost::{Cost, Meter};
+
 const WITHIN: Duration = Duration::from_secs(300);
 
 /// How long the host takes. A new group each time: it begins at the beginning.
-pub(crate) fn run_through(bootstrap: &str, topic: &str, loaded: &Loaded, plugin: &str, instances: &str) -> Duration {
+pub(crate) fn run_through(bootstrap: &str, topic: &str, loaded: &Loaded, plugin: &str, instances: &str) -> Cost {
     let group = unique("bench-group");
     let host = Host::run(&format!(
         "[kafka]\nbootstrap_servers = {bootstrap:?}\ngroup_id = {group:?}\ntopics = [{topic:?}]\n\
@@ -19,18 +21,18 @@ pub(crate) fn run_through(bootstrap: &str, topic: &str, loaded: &Loaded, plugin:
          [plugin]\npath = {plugin:?}\ninstances = {instances:?}\n"
     ));
     host.wait_for_line("assigned", WITHIN);
-    let begun = Instant::now();
+    let meter = Meter::of(host.process_id());
     let group = Group::new(bootstrap, topic, &group, loaded);
     while group.committed() != loaded.end_offsets() {
-        assert!(begun.elapsed() < WITHIN, "the host did not get through within {WITHIN:?}");
+        assert!(meter.begun().elapsed() < WITHIN, "the host did not get through within {WITHIN:?}");
         // Often enough to measure a second, seldom enough to cost nothing.
         std::thread::sleep(Duration::from_millis(10));
     }
-    let took = begun.elapsed();
+    let cost = meter.read();
     host.signal("TERM");
     let (code, lines) = host.wait_for_end(WITHIN);
     assert_eq!(code, 0, "{}", lines.join("\n"));
-    took
+    cost
 }
 
 /// A look at a group's offsets from outside, without joining it.

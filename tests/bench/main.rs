@@ -5,19 +5,20 @@
 
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
 
+mod cost;
 mod host;
 mod sys;
 
-use std::time::Duration;
-
 use gristmill_tests::{create_topic, load, plugin, unique};
 use xtask::kafka::{Broker, Options};
+
+use self::cost::Cost;
 
 const PARTITIONS: i32 = 6;
 const ROUNDS: usize = 5;
 
 /// What is measured: a name, and what does it.
-type Contestant<'c> = (&'static str, Box<dyn Fn() -> Duration + 'c>);
+type Contestant<'c> = (&'static str, Box<dyn Fn() -> Cost + 'c>);
 
 fn main() {
     // Cargo adds `--bench`; a number is the number of records.
@@ -39,27 +40,29 @@ fn main() {
         ("gristmill, fresh instances", Box::new(|| host::run_through(&bootstrap, &topic, &loaded, &guest, "fresh"))),
         ("gristmill, reused instance", Box::new(|| host::run_through(&bootstrap, &topic, &loaded, &guest, "reuse"))),
     ];
-    let mut rates: Vec<Vec<f64>> = vec![Vec::new(); contestants.len()];
+    let mut costs: Vec<Vec<Cost>> = vec![Vec::new(); contestants.len()];
     for _ in 0..ROUNDS {
-        for ((_, run), rates) in contestants.iter().zip(&mut rates) {
-            #[expect(clippy::cast_precision_loss, reason = "a rate needs no exact count")]
-            rates.push(loaded.records() as f64 / run().as_secs_f64());
+        for ((_, run), costs) in contestants.iter().zip(&mut costs) {
+            costs.push(run());
         }
     }
-    print_table(&contestants.map(|(name, _)| name), &mut rates);
+    let names = contestants.map(|(name, _)| name);
+    #[expect(clippy::cast_precision_loss, reason = "a rate needs no exact count")]
+    let records = loaded.records() as f64;
+    let rates = costs.iter().map(|costs| costs.iter().map(|cost| records / cost.wall.as_secs_f64()).collect());
+    print_table("records per second", 0, &names, rates.collect());
+    let burnt = |cost: &Cost| cost.processor.as_secs_f64() * 1_000_000.0 / records;
+    let burnt = costs.iter().map(|costs| costs.iter().map(burnt).collect());
+    print_table("CPU-seconds per million records", 2, &names, burnt.collect());
 }
 
-fn print_table(names: &[&str], rates: &mut [Vec<f64>]) {
-    println!(
-        "\n{:<28} {:>14} {:>14} {:>14} {:>10}",
-        "records per second", "median", "slowest", "fastest", "of the loop"
-    );
+fn print_table(what: &str, digits: usize, names: &[&str], mut figures: Vec<Vec<f64>>) {
+    println!("\n{what:<32} {:>12} {:>12} {:>12} {:>12}", "median", "least", "most", "of the loop");
     let mut base = None;
-    for (name, rates) in names.iter().zip(rates) {
-        rates.sort_by(f64::total_cmp);
-        let median = rates[rates.len() / 2];
+    for (name, figures) in names.iter().zip(&mut figures) {
+        figures.sort_by(f64::total_cmp);
+        let (median, least, most) = (figures[figures.len() / 2], figures[0], figures[figures.len() - 1]);
         let base = *base.get_or_insert(median);
-        let (slowest, fastest) = (rates[0], rates[rates.len() - 1]);
-        println!("{name:<28} {median:>14.0} {slowest:>14.0} {fastest:>14.0} {:>10.2}", median / base);
+        println!("{name:<32} {median:>12.digits$} {least:>12.digits$} {most:>12.digits$} {:>12.2}", median / base);
     }
 }

@@ -3,22 +3,25 @@
 
 #![expect(unsafe_code, reason = "librdkafka's batch calls are C functions")]
 
-use std::time::{Duration, Instant};
+use std::collections::BTreeMap;
+use std::time::Duration;
 
-use gristmill_tests::Loaded;
+use gristmill_tests::{Loaded, unique};
 use rdkafka::config::ClientConfig;
-use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::{Offset, TopicPartitionList};
 use rdkafka_sys as rd;
+
+use crate::cost::{Cost, Meter};
 
 const BATCH: usize = 10_000;
 const WAIT_MS: i32 = 1_000;
 
-/// Reads all that was loaded, from the assignment to the last record, and returns how long it took.
-pub(crate) fn read_all(bootstrap: &str, topic: &str, loaded: &Loaded) -> Duration {
+/// Reads all that was loaded in batches, commits each one and waits for that, from the assignment to the last commit.
+pub(crate) fn read_all(bootstrap: &str, topic: &str, loaded: &Loaded) -> Cost {
     let made = ClientConfig::new()
         .set("bootstrap.servers", bootstrap)
-        .set("group.id", "bench-loop")
+        .set("group.id", unique("bench-loop"))
         .set("enable.auto.commit", "false")
         .set("enable.auto.offset.store", "false")
         .set("fetch.queue.backoff.ms", "20")
@@ -29,7 +32,7 @@ pub(crate) fn read_all(bootstrap: &str, topic: &str, loaded: &Loaded) -> Duratio
         let added = assigned.add_partition_offset(topic, *partition, Offset::Beginning);
         assert!(added.is_ok(), "cannot name partition {partition}");
     }
-    let begun = Instant::now();
+    let meter = Meter::of(std::process::id());
     let done = consumer.assign(&assigned);
     assert!(done.is_ok(), "cannot assign: {done:?}");
     let mut left = loaded.records();
@@ -37,19 +40,45 @@ pub(crate) fn read_all(bootstrap: &str, topic: &str, loaded: &Loaded) -> Duratio
     // SAFETY: the client lives as long as `consumer`; the queue is given back below.
     let queue = unsafe { rd::rd_kafka_queue_get_consumer(consumer.client().native_ptr()) };
     while left > 0 {
-        // SAFETY: the queue is alive, and the buffer has room for `BATCH` messages.
-        let count = unsafe { rd::rd_kafka_consume_batch_queue(queue, WAIT_MS, messages.as_mut_ptr(), BATCH) };
-        for message in messages.iter().take(usize::try_from(count).unwrap_or(0)) {
-            // SAFETY: the call above handed this message over; it is read before, and never after, it is freed.
+        let mut next: BTreeMap<i32, i64> = BTreeMap::new();
+        let mut filled = 0;
+        while filled < BATCH && filled < usize::try_from(left).unwrap_or(0) {
+            let room = &mut messages[filled..];
+            // SAFETY: the queue is alive, and the buffer has room for what is asked for.
+            let count = unsafe {
+                // A call that waits holds everything back until all it asked for is there: so it waits for one only.
+                match rd::rd_kafka_consume_batch_queue(queue, 0, room.as_mut_ptr(), room.len()) {
+                    0 => rd::rd_kafka_consume_batch_queue(queue, WAIT_MS, room.as_mut_ptr(), 1),
+                    count => count,
+                }
+            };
+            filled += usize::try_from(count).unwrap_or(0);
+            assert!(meter.begun().elapsed() < Duration::from_secs(300), "the loop still misses {left} records");
+        }
+        for message in messages.iter().take(filled) {
+            // SAFETY: the calls above handed this message over; it is read before, and never after, it is freed.
             unsafe {
-                left -= i64::from((**message).err == rd::rd_kafka_resp_err_t::RD_KAFKA_RESP_ERR_NO_ERROR);
+                if (**message).err == rd::rd_kafka_resp_err_t::RD_KAFKA_RESP_ERR_NO_ERROR {
+                    left -= 1;
+                    next.insert((**message).partition, (**message).offset + 1);
+                }
                 rd::rd_kafka_message_destroy(*message);
             }
         }
-        assert!(begun.elapsed() < Duration::from_secs(300), "the loop still misses {left} records");
+        commit(&consumer, topic, &next);
     }
-    let took = begun.elapsed();
+    let cost = meter.read();
     // SAFETY: taken above, and not used any more.
     unsafe { rd::rd_kafka_queue_destroy(queue) };
-    took
+    cost
+}
+
+fn commit(consumer: &BaseConsumer, topic: &str, next: &BTreeMap<i32, i64>) {
+    let mut offsets = TopicPartitionList::new();
+    for (partition, offset) in next {
+        let added = offsets.add_partition_offset(topic, *partition, Offset::Offset(*offset));
+        assert!(added.is_ok(), "cannot name partition {partition}");
+    }
+    let done = consumer.commit(&offsets, CommitMode::Sync);
+    assert!(done.is_ok(), "cannot commit: {done:?}");
 }
