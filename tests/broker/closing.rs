@@ -31,6 +31,7 @@ fn rule_09_a_steady_member_leaves_at_once() {
     }
 }
 
+/// S3: closing has a deadline whatever the broker does.
 #[test]
 fn rule_09_a_member_whose_broker_is_down_ends_in_time() {
     for (name, tweak) in protocols() {
@@ -41,6 +42,7 @@ fn rule_09_a_member_whose_broker_is_down_ends_in_time() {
     }
 }
 
+/// S3: closing has a deadline whatever the broker does.
 #[test]
 fn rule_09_a_member_that_waits_for_a_commit_of_a_silent_broker_ends_in_time() {
     for (name, tweak) in protocols() {
@@ -68,6 +70,7 @@ fn rule_09_a_member_that_never_connected_ends_in_time() {
     assert!(took < DEADLINE + SLACK, "{took:?}");
 }
 
+/// S3: closing has a deadline whatever the broker does.
 #[test]
 fn rule_09_a_member_in_the_middle_of_joining_ends_in_time() {
     for (name, tweak) in protocols() {
