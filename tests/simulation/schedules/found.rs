@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use gristmill_core::io::{Input, OffsetTrouble, RequestError, StartPosition, StopReason};
+use gristmill_core::io::{HeldReason, Input, OffsetTrouble, Report, RequestError, StartPosition, StopReason};
 use gristmill_core::outcome::FaultClass;
 use gristmill_core::policy::Exhausted;
 use gristmill_core::record::NextOffset;
@@ -203,6 +203,28 @@ fn b1_a_record_that_is_too_large_blocks_nobody_after_it_moved_away() {
     let mut story = Story::owning(policy(), &[0, 1]);
     story.fetches_of("0:0", 10_001).fetches("1:0 1:1 1:2").passes(60_000).is_quiet();
     story.revoking(1, &[0], 500).answers_revoke(1).finishes("1:0 1:1 1:2", "1:3");
+    let released = |report: &Report| matches!(report, Report::Released { reason: HeldReason::RecordTooLarge { .. } });
+    assert_eq!(story.reports.iter().filter(|report| released(report)).count(), 1, "whoever shows the hold hears its end");
+}
+
+/// A batch that was lost before its commit was confirmed was counted as committed with the next one.
+#[test]
+fn i37_records_count_as_committed_once_their_own_commit_is_confirmed() {
+    let mut story = Story::owning(policy(), &[0, 1]);
+    story.fetches(BATCH).delivers(BATCH).says(ok()).commits("0:3").lost(&[0]).commit_ends(Ok(()));
+    story.fetches("1:0 1:1 1:2").finishes("1:0 1:1 1:2", "1:3");
+    let records = |report: &Report| if let Report::Committed { records, .. } = report { *records } else { 0 };
+    assert_eq!(story.reports.iter().map(records).sum::<u64>(), 3);
+}
+
+/// A batch that failed while the process was ending was said to be handed over again.
+#[test]
+fn s1_a_batch_that_fails_on_the_way_out_is_given_up() {
+    let mut story = Story::owning(policy(), &[0]);
+    story.fetches(BATCH).delivers(BATCH).feed(Input::StopAsked).says(retryable()).ends(&StopReason::Asked);
+    let given_up = |report: &Report| matches!(report, Report::GivenUp { attempt: 1, .. });
+    assert!(story.reports.iter().any(given_up));
+    assert!(!story.reports.iter().any(|report| matches!(report, Report::Waiting { .. })));
 }
 
 /// Two partitions of one batch were given up one after the other; the delay holds until both are gone.
