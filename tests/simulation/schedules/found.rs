@@ -204,7 +204,11 @@ fn b1_a_record_that_is_too_large_blocks_nobody_after_it_moved_away() {
     story.fetches_of("0:0", 10_001).fetches("1:0 1:1 1:2").passes(60_000).is_quiet();
     story.revoking(1, &[0], 500).answers_revoke(1).finishes("1:0 1:1 1:2", "1:3");
     let released = |report: &Report| matches!(report, Report::Released { reason: HeldReason::RecordTooLarge { .. } });
-    assert_eq!(story.reports.iter().filter(|report| released(report)).count(), 1, "whoever shows the hold hears its end");
+    assert_eq!(
+        story.reports.iter().filter(|report| released(report)).count(),
+        1,
+        "whoever shows the hold hears its end"
+    );
 }
 
 /// A batch that was lost before its commit was confirmed was counted as committed with the next one.
