@@ -1,6 +1,6 @@
 //! What a guest prints becomes bounded log lines that cannot forge others.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gristmill_core::outcome::{Answer, Outcome};
 use gristmill_guest::Limits;
@@ -40,6 +40,36 @@ fn a_flood_is_dropped_and_counted() {
     let kept = written - answered.facts.output_dropped_bytes;
     assert!(kept <= seconds * Limits::STRICT.output_bytes_per_second, "kept {kept} bytes in {seconds} s");
     assert!(kept > 0, "nothing was kept");
+}
+
+/// What is kept of output is bounded for the plugin: that the default is a fresh instance for each batch changes nothing.
+#[test]
+fn a_flood_in_every_batch_is_bounded_as_one_flood_is() {
+    let mut mill = Mill::strict();
+    let began = Instant::now();
+    let mut kept = 0;
+    for _ in 0..20 {
+        let answered = mill.tell("print:5000");
+        assert_eq!(answered.answer, Answer::Outcome(Outcome::Ok));
+        assert!(answered.facts.instance_fresh);
+        // "line 0\n" to "line 4999\n".
+        kept += 5_000 * 6 + 10 + 90 * 2 + 900 * 3 + 4_000 * 4 - answered.facts.output_dropped_bytes;
+    }
+    let windows = 1 + began.elapsed().as_secs();
+    // Ten bytes are the longest line, and each counts as 64.
+    let most = windows * Limits::STRICT.output_bytes_per_second / 64 * 10;
+    assert!((1..=most).contains(&kept), "kept {kept} bytes in {windows} windows");
+}
+
+#[test]
+fn a_flood_of_empty_lines_is_no_cheaper_than_others() {
+    let mut settings = with_limits(|limits| limits.time = Duration::from_secs(20));
+    settings.limits.cpu = settings.limits.time;
+    let answered = Mill::with(&settings).tell("print-nothing:50000");
+    assert_eq!(answered.answer, Answer::Outcome(Outcome::Ok));
+    let windows = 1 + answered.facts.duration.as_secs();
+    let kept_lines = 50_000 - answered.facts.output_dropped_bytes;
+    assert!((1..=windows * 1_024).contains(&kept_lines), "kept {kept_lines} lines in {windows} windows");
 }
 
 #[test]

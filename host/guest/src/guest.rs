@@ -62,8 +62,7 @@ impl Guest {
 
     fn new(plugin: &Plugin, clock: &Arc<CallClock>) -> Self {
         let limits = plugin.limits();
-        let stdout = Output::new(Arc::clone(plugin.short_digest()), "stdout", limits);
-        let stderr = Output::new(Arc::clone(plugin.short_digest()), "stderr", limits);
+        let (stdout, stderr) = (Output::new(plugin.stdout()), Output::new(plugin.stderr()));
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.resources);
         let state = State {

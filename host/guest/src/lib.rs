@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 mod bindings;
+mod budget;
 mod cancel;
 mod clock;
 mod engine;

@@ -34,7 +34,8 @@ pub struct Limits {
     pub copy_bytes: u64,
     /// Bytes of one line of output. What is longer is cut, with a mark.
     pub output_line_bytes: usize,
-    /// Bytes of output per second and stream. What is more is dropped and counted.
+    /// Bytes of output per second and stream, of all instances of a loaded plugin together; a line counts as 64 at the least.
+    /// What is more is dropped and counted.
     pub output_bytes_per_second: u64,
     /// Bytes of a plugin's file. A larger one is refused.
     pub file_bytes: u64,

@@ -18,6 +18,7 @@ use crate::grants::Grants;
 use crate::guest::{Guest, State};
 use crate::inspect::inspect;
 use crate::limits::Limits;
+use crate::stdio::Outlet;
 
 /// The sha256 of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,6 +87,8 @@ struct Inner {
     code: Arc<Code>,
     short_digest: Arc<str>,
     settings: PluginSettings,
+    stdout: Arc<Outlet>,
+    stderr: Arc<Outlet>,
 }
 
 /// What comes of a file alone, whatever the settings.
@@ -133,8 +136,10 @@ impl Plugin {
     }
 
     fn start(code: Arc<Code>, settings: &PluginSettings) -> Result<Self, LoadError> {
-        let short_digest = code.digest.short().into();
-        let plugin = Self { inner: Arc::new(Inner { code, short_digest, settings: settings.clone() }) };
+        let short_digest: Arc<str> = code.digest.short().into();
+        let outlet = |stream| Outlet::new(Arc::clone(&short_digest), stream, &settings.limits);
+        let (stdout, stderr) = (outlet("stdout"), outlet("stderr"));
+        let plugin = Self { inner: Arc::new(Inner { code, short_digest, settings: settings.clone(), stdout, stderr }) };
         plugin.start_for_trial()?;
         Ok(plugin)
     }
@@ -169,6 +174,14 @@ impl Plugin {
 
     pub(crate) fn short_digest(&self) -> &Arc<str> {
         &self.inner.short_digest
+    }
+
+    pub(crate) fn stdout(&self) -> &Arc<Outlet> {
+        &self.inner.stdout
+    }
+
+    pub(crate) fn stderr(&self) -> &Arc<Outlet> {
+        &self.inner.stderr
     }
 
     pub(crate) fn engine(&self) -> &Engine {

@@ -2,20 +2,24 @@
 //!
 //! A line becomes one event with target `gristmill::plugin`. Bytes are never interpreted: control characters are escaped, long
 //! lines cut, floods dropped and counted. The end of what was written is kept for the text of a fault.
+//!
+//! An [`Outlet`] is a plugin's stream, an [`Output`] that of one instance. The budget lies in the first: instances come and go
+//! with every batch.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::io;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use bytes::Bytes;
 use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError};
 
+use crate::budget::Budget;
 use crate::limits::Limits;
 
 /// How much of a stream's end is kept for the text of a fault.
@@ -24,8 +28,15 @@ const TAIL_BYTES: usize = 2_048;
 /// How much a guest may write in one host call. Bounds what wasmtime allocates for it.
 const WRITE_BYTES: usize = 16 << 10;
 
-/// The span of time over which output is counted.
-const WINDOW: Duration = Duration::from_secs(1);
+/// One output stream of a plugin, whichever of its instances prints.
+#[derive(Debug)]
+pub(crate) struct Outlet {
+    plugin: Arc<str>,
+    stream: &'static str,
+    line_bytes_max: usize,
+    bytes_max: u64,
+    budget: Mutex<Budget>,
+}
 
 /// One output stream of one instance. Clones write to the same stream.
 #[derive(Clone, Debug)]
@@ -35,45 +46,89 @@ pub(crate) struct Output {
 
 #[derive(Debug)]
 struct Lines {
-    plugin: Arc<str>,
-    stream: &'static str,
-    line_bytes_max: usize,
-    window_bytes_max: u64,
+    outlet: Arc<Outlet>,
     line: Vec<u8>,
     cut_bytes: u64,
-    window_began: Instant,
-    window_bytes: u64,
-    window_dropped_bytes: u64,
     dropped_bytes: u64,
     tail: VecDeque<u8>,
 }
 
-impl Output {
-    /// A stream of an instance of `plugin`, by its short digest.
-    pub(crate) fn new(plugin: Arc<str>, stream: &'static str, limits: &Limits) -> Self {
-        let lines = Lines {
-            plugin,
-            stream,
-            line_bytes_max: limits.output_line_bytes,
-            window_bytes_max: limits.output_bytes_per_second,
-            line: Vec::new(),
-            cut_bytes: 0,
-            window_began: Instant::now(),
-            window_bytes: 0,
-            window_dropped_bytes: 0,
-            dropped_bytes: 0,
-            tail: VecDeque::new(),
+impl Outlet {
+    /// A stream of `plugin`, by its short digest.
+    pub(crate) fn new(plugin: Arc<str>, stream: &'static str, limits: &Limits) -> Arc<Self> {
+        let bytes_max = limits.output_bytes_per_second;
+        let budget = Mutex::new(Budget::new(bytes_max));
+        Arc::new(Self { plugin, stream, line_bytes_max: limits.output_line_bytes, bytes_max, budget })
+    }
+
+    fn budget(&self) -> MutexGuard<'_, Budget> {
+        self.budget.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Logs a line of which so many bytes were cut. False: the budget is spent, and it was dropped.
+    fn print(&self, line: &[u8], cut_bytes: u64) -> bool {
+        let line_bytes = line.len() as u64 + 1;
+        let (passes, notice) = {
+            let (now, mut budget) = (Instant::now(), self.budget());
+            let notice = if budget.renew(now) { budget.take_notice(now) } else { None };
+            let passes = budget.pass(line_bytes);
+            if !passes {
+                budget.note_dropped(line_bytes + cut_bytes);
+            }
+            (passes, notice)
         };
+        self.tell(notice);
+        if passes {
+            let mut text = escape(line.trim_ascii_end());
+            if cut_bytes > 0 {
+                // Writing to a string cannot fail.
+                let _ = write!(text, " … ({cut_bytes} bytes cut)");
+            }
+            tracing::info!(target: "gristmill::plugin", plugin = %self.plugin, stream = self.stream, "{text}");
+        }
+        passes
+    }
+
+    fn tell_dropped(&self) {
+        let notice = self.budget().take_notice(Instant::now());
+        self.tell(notice);
+    }
+
+    fn tell(&self, notice: Option<u64>) {
+        let Some(dropped_bytes) = notice else { return };
+        tracing::warn!(
+            target: "gristmill::plugin",
+            plugin = %self.plugin,
+            stream = self.stream,
+            dropped_bytes,
+            "plugin output was dropped: more than {} bytes a second",
+            self.bytes_max
+        );
+    }
+}
+
+impl Drop for Outlet {
+    fn drop(&mut self) {
+        let rest = self.budget().take_rest();
+        self.tell(rest);
+    }
+}
+
+impl Output {
+    /// The stream of a new instance, which prints to `outlet`.
+    pub(crate) fn new(outlet: &Arc<Outlet>) -> Self {
+        let outlet = Arc::clone(outlet);
+        let lines = Lines { outlet, line: Vec::new(), cut_bytes: 0, dropped_bytes: 0, tail: VecDeque::new() };
         Self { lines: Arc::new(Mutex::new(lines)) }
     }
 
-    /// Ends an unfinished line and reports what was dropped. Called after every hand-over.
+    /// Ends an unfinished line and tells what was dropped, once a second at most. Called after every hand-over.
     pub(crate) fn finish(&self) {
         let mut lines = self.lock();
         if !lines.line.is_empty() {
             lines.end_line();
         }
-        lines.report_dropped();
+        lines.outlet.tell_dropped();
     }
 
     /// Bytes dropped since the instance began.
@@ -91,7 +146,7 @@ impl Output {
         self.lock().write(bytes);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Lines> {
+    fn lock(&self) -> MutexGuard<'_, Lines> {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -113,48 +168,19 @@ impl Lines {
     }
 
     fn extend_line(&mut self, piece: &[u8]) {
-        let room = self.line_bytes_max - self.line.len();
+        let room = self.outlet.line_bytes_max - self.line.len();
         let (fits, cut) = piece.split_at(piece.len().min(room));
         self.line.extend_from_slice(fits);
         self.cut_bytes += cut.len() as u64;
     }
 
     fn end_line(&mut self) {
-        if self.window_began.elapsed() >= WINDOW {
-            self.report_dropped();
-            self.window_began = Instant::now();
-            self.window_bytes = 0;
-        }
-        let line_bytes = self.line.len() as u64 + 1;
         let cut_bytes = std::mem::take(&mut self.cut_bytes);
         self.dropped_bytes += cut_bytes;
-        if self.window_bytes + line_bytes > self.window_bytes_max {
-            self.window_dropped_bytes += line_bytes + cut_bytes;
-            self.dropped_bytes += line_bytes;
-        } else {
-            self.window_bytes += line_bytes;
-            let mut text = escape(self.line.trim_ascii_end());
-            if cut_bytes > 0 {
-                // Writing to a string cannot fail.
-                let _ = write!(text, " … ({cut_bytes} bytes cut)");
-            }
-            tracing::info!(target: "gristmill::plugin", plugin = %self.plugin, stream = self.stream, "{text}");
+        if !self.outlet.print(&self.line, cut_bytes) {
+            self.dropped_bytes += self.line.len() as u64 + 1;
         }
         self.line.clear();
-    }
-
-    fn report_dropped(&mut self) {
-        let dropped_bytes = std::mem::take(&mut self.window_dropped_bytes);
-        if dropped_bytes > 0 {
-            tracing::warn!(
-                target: "gristmill::plugin",
-                plugin = %self.plugin,
-                stream = self.stream,
-                dropped_bytes,
-                "plugin output was dropped: more than {} bytes a second",
-                self.window_bytes_max
-            );
-        }
     }
 }
 
@@ -230,7 +256,7 @@ mod tests {
     use super::*;
 
     fn output() -> Output {
-        Output::new("sha256:abc".into(), "stderr", &Limits::STRICT)
+        Output::new(&Outlet::new("sha256:abc".into(), "stderr", &Limits::STRICT))
     }
 
     #[test]
@@ -257,6 +283,20 @@ mod tests {
         }
         let kept_bytes = 200_000 - output.dropped_bytes();
         assert!(kept_bytes <= 2 * Limits::STRICT.output_bytes_per_second, "kept {kept_bytes}");
+    }
+
+    #[test]
+    fn instances_share_what_their_plugin_may_print() {
+        let began = Instant::now();
+        let outlet = Outlet::new("sha256:abc".into(), "stderr", &Limits::STRICT);
+        let mut kept_lines = 0;
+        for _ in 0..100 {
+            let output = Output::new(&outlet);
+            output.write(&b"\n".repeat(1_000));
+            kept_lines += 1_000 - output.dropped_bytes();
+        }
+        let windows = 1 + began.elapsed().as_secs();
+        assert!((1..=windows * 1_024).contains(&kept_lines), "kept {kept_lines} empty lines in {windows} windows");
     }
 
     #[test]

@@ -53,6 +53,13 @@ pub(crate) fn print(lines: u64) -> Outcome {
     answer::ok()
 }
 
+pub(crate) fn print_nothing(lines: u64) -> Outcome {
+    for _ in 0..lines {
+        println!();
+    }
+    answer::ok()
+}
+
 /// Writes to standard error what would move a terminal's cursor, forge a line, or be far too long.
 pub(crate) fn paint(text: &str) -> Outcome {
     eprintln!("\u{1b}[2J\u{1b}[31m{text}\u{7}\rERROR forged");

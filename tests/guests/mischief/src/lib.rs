@@ -8,7 +8,9 @@
 
 mod answer;
 mod burn;
+mod flood;
 mod reach;
+mod wasi;
 
 use gristmill_plugin::bindings::plugin::gristmill::plugin::types::{BatchInfo, KafkaRecord, Outcome};
 
@@ -37,6 +39,7 @@ fn act(info: &BatchInfo, records: &[KafkaRecord]) -> Outcome {
         "exit0" => std::process::exit(0),
         "exit1" => std::process::exit(1),
         "print" => burn::print(number(argument)),
+        "print-nothing" => burn::print_nothing(number(argument)),
         "paint" => burn::paint(argument),
         "canary" => burn::canary(),
         "time-left" => burn::time_left(),
@@ -47,6 +50,9 @@ fn act(info: &BatchInfo, records: &[KafkaRecord]) -> Outcome {
         "connect" => reach::connect(argument),
         "resolve" => reach::resolve(argument),
         "random" => reach::random(number(argument)),
+        "pollables" => flood::pollables(number(argument)),
+        "poll-nothing" => flood::poll_nothing(),
+        "poll-without-end" => flood::poll_without_end(),
         other => answer::fatal(&format!("mischief knows no word {other:?}")),
     }
 }

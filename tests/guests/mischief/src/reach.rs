@@ -6,6 +6,7 @@ use std::net::{TcpStream, ToSocketAddrs as _};
 use gristmill_plugin::bindings::plugin::gristmill::plugin::types::Outcome;
 
 use crate::answer;
+use crate::wasi::wasi;
 
 pub(crate) fn environment() -> Outcome {
     let mut pairs: Vec<String> = std::env::vars().map(|(name, value)| format!("{name}={value}")).collect();
@@ -36,32 +37,7 @@ pub(crate) fn resolve(name: &str) -> Outcome {
 
 /// Asks for so many random bytes in one host call, which no ordinary library would.
 pub(crate) fn random(bytes: u64) -> Outcome {
-    answer::retry(&random::wasi::random::random::get_random_bytes(bytes).len().to_string(), None)
-}
-
-#[allow(
-    unsafe_code,
-    unreachable_pub,
-    unused_qualifications,
-    elided_lifetimes_in_paths,
-    clippy::all,
-    reason = "generated code"
-)]
-mod random {
-    wit_bindgen::generate!({
-        inline: "
-            package gristmill:mischief;
-            world asks { import wasi:random/random@0.2.0; }
-            package wasi:random@0.2.0 {
-                interface random {
-                    get-random-bytes: func(len: u64) -> list<u8>;
-                    get-random-u64: func() -> u64;
-                }
-            }
-        ",
-        world: "gristmill:mischief/asks",
-        generate_all,
-    });
+    answer::retry(&wasi::random::random::get_random_bytes(bytes).len().to_string(), None)
 }
 
 fn told<T: std::fmt::Debug>(result: std::io::Result<T>) -> Outcome {
