@@ -52,6 +52,18 @@ fn a_guest_that_waits_in_a_host_call_ends_at_its_wall_clock_time() {
     mill.still_works();
 }
 
+/// T-11, T-13: a guest that is hardly ever in its own code is ended all the same.
+#[test]
+fn a_loop_of_host_calls_that_wait_for_nothing_ends_at_its_limits() {
+    for (settings, wanted) in [(quick(500, 20_000), "wall-clock"), (quick(20_000, 500), "processor time")] {
+        let mut mill = Mill::with(&settings);
+        let (detail, took) = times_out(&mut mill, "poll-without-end");
+        assert!(detail.contains(wanted), "{detail}");
+        assert!(took >= Duration::from_millis(500), "{took:?}");
+        mill.still_works();
+    }
+}
+
 #[test]
 fn waiting_costs_no_processor_time() {
     let answered = Mill::with(&quick(20_000, 1_000)).tell("sleep:1500");

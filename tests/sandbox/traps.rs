@@ -62,8 +62,33 @@ fn exit_is_no_answer_whatever_the_code() {
 fn a_host_call_that_asks_too_much_ends_as_a_trap() {
     let mut mill = Mill::strict();
     assert_eq!(mill.ask("random:65536"), "65536");
-    let fault = mill.breaks("random:65537", FaultClass::Trap);
-    assert!(fault.detail.contains("host call"), "{}", fault.detail);
+    // T-17: as much as fits in no memory is refused before it is made.
+    for key in ["random:65537", "random:1099511627776", "random:9223372036854775808"] {
+        let fault = mill.breaks(key, FaultClass::Trap);
+        assert!(fault.detail.contains("host call"), "{key}: {}", fault.detail);
+        mill.still_works();
+    }
+}
+
+/// T-12: what the host keeps for a guest is bounded.
+#[test]
+fn a_flood_of_resources_ends_as_a_trap() {
+    let mut mill = Mill::strict();
+    // A pollable and what it waits for are two.
+    assert_eq!(mill.ask("pollables:500"), "500");
+    for key in ["pollables:520", "pollables:1100", "pollables:1000000"] {
+        let fault = mill.breaks(key, FaultClass::Trap);
+        assert!(fault.detail.contains("host call"), "{key}: {}", fault.detail);
+        mill.still_works();
+    }
+}
+
+/// T-13: a poll of nothing could never end.
+#[test]
+fn a_poll_of_nothing_ends_as_a_trap() {
+    let mut mill = Mill::strict();
+    let fault = mill.breaks("poll-nothing", FaultClass::Trap);
+    assert!(fault.detail.contains("empty poll list"), "{}", fault.detail);
     mill.still_works();
 }
 
