@@ -9,6 +9,7 @@ pub mod cli;
 mod clock;
 pub mod config;
 mod demo;
+mod error_log;
 pub mod exit;
 mod kafka_batch;
 mod live;

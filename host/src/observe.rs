@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tracing::{debug, error, info, warn};
 
 use crate::act::Edges;
+use crate::error_log::ErrorLog;
 use crate::exit::{self, Exit};
 use crate::live::Live;
 use crate::narrate::TopicNames;
@@ -35,6 +36,7 @@ pub(crate) struct Observer {
     /// Set when the process ends for a reason that the machine does not know.
     exit: Option<Exit>,
     stalls: StallWatch,
+    errors: ErrorLog,
     close_timed_out: bool,
     /// The static member id, for people.
     instance_id: Option<String>,
@@ -52,6 +54,7 @@ impl Observer {
             summed_up: Counts::default(),
             exit: None,
             stalls: StallWatch::default(),
+            errors: ErrorLog::default(),
             close_timed_out: false,
             instance_id: None,
         }
@@ -105,9 +108,11 @@ impl Observer {
                 self.mention_stalled(now, edges);
             }
             Event::ClientError { kind, code, text, partition, fatal } => {
-                let topic = partition.map(|partition| edges.name(partition.topic));
-                let partition = partition.map(|partition| partition.number);
-                warn!(topic = topic.as_deref(), partition, code, fatal, "{text}");
+                if let Some(silent) = self.errors.mention(now, code, *partition) {
+                    let topic = partition.map(|partition| edges.name(partition.topic));
+                    let partition = partition.map(|partition| partition.number);
+                    warn!(topic = topic.as_deref(), partition, code, fatal, silent, "{text}");
+                }
                 self.weigh(*kind, code, text, *fatal);
             }
             Event::Evicted { text } => {
@@ -165,6 +170,8 @@ impl Observer {
     /// What a client error means for a start that has not succeeded yet, or for good.
     fn weigh(&mut self, kind: ClientErrorKind, code: &str, text: &str, fatal: bool) {
         match kind {
+            // That all are down follows from what was said of each.
+            ClientErrorKind::Unreachable if code == "_ALL_BROKERS_DOWN" => {}
             ClientErrorKind::Unreachable => self.start.unreachable(text),
             ClientErrorKind::Authentication => self.start.refused(text),
             ClientErrorKind::Authorization if code.contains("GROUP_AUTHORIZATION") => self.ends_with(Exit::because(
