@@ -1,11 +1,13 @@
 //! Workers beside each other, and a worker that is asked too much.
 
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
+use gristmill_core::io::DeliveryId;
 use gristmill_core::outcome::{Answer, FaultClass};
-use gristmill_guest::DeliverError;
+use gristmill_guest::{BatchSource, DeliverError, HeaderView, Job, RecordView, Worker, WorkerSettings, catches_panics};
 
-use crate::mill::{Batch, Mill, with_limits};
+use crate::mill::{Batch, Mill, mischief, with_limits};
 
 #[test]
 fn a_worker_that_is_full_gives_the_job_back() {
@@ -61,4 +63,44 @@ fn calls_dropped_in_the_middle_beside_each_other_leave_every_worker_alive() {
         }
     }
     mills.iter_mut().for_each(Mill::still_works);
+}
+
+/// A batch whose records cannot be read while a guest runs, which is a bug of the host.
+struct Broken(Batch);
+
+impl BatchSource for Broken {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn record(&self, index: usize) -> RecordView<'_> {
+        assert!(!catches_panics(), "a bug of the host, as the test wants");
+        self.0.record(index)
+    }
+
+    fn headers<'a>(&'a self, index: usize, headers: &mut Vec<HeaderView<'a>>) {
+        self.0.headers(index, headers);
+    }
+}
+
+#[test]
+fn a_panic_of_the_host_while_a_guest_runs_costs_the_batch_and_not_the_worker() {
+    let mut mill = Mill::strict();
+    for _ in 0..3 {
+        let Answer::Fault(fault) = mill.run(Broken(Batch::told("ok"))).answer else { panic!("the batch must break") };
+        assert!(fault.detail.contains("the host itself panicked"), "{}", fault.detail);
+        mill.still_works();
+    }
+}
+
+/// A panic hook must not let the process go on when a panic would end the worker: its batch would never be answered.
+#[test]
+fn a_panic_of_whoever_takes_the_answer_is_not_said_to_be_caught() {
+    let (said, heard) = mpsc::channel();
+    let settings = WorkerSettings { name: "guest-under-test".to_owned() };
+    let worker = Worker::spawn(settings, move |_| said.send(catches_panics()).unwrap()).unwrap();
+    let plugin = mischief(&with_limits(|_| {})).unwrap();
+    let (delivery, pipeline, batch) = (DeliveryId(1), "orders".into(), Box::new(Batch::told("ok")));
+    worker.deliver(Job { delivery, attempt: 1, part: false, pipeline, plugin, batch }).unwrap();
+    assert_eq!(heard.recv_timeout(Duration::from_secs(30)), Ok(false));
 }

@@ -18,6 +18,7 @@ use crate::grants::Grants;
 use crate::guest::{Guest, State};
 use crate::inspect::inspect;
 use crate::limits::Limits;
+use crate::panics;
 use crate::stdio::Outlet;
 
 /// The sha256 of a file.
@@ -214,7 +215,8 @@ impl Plugin {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
                 let clock = CallClock::start(self.limits(), Arc::new(Cancel::default()));
                 let _ticking = self.engine().ticking();
-                Ok(runtime.block_on(Guest::start(self, &clock)).map(drop))
+                panics::catch(|| runtime.block_on(Guest::start(self, &clock)).map(drop))
+                    .map_err(|_| std::io::Error::other("the trial start panicked"))
             })?;
             trial.join().unwrap_or_else(|_| Err(std::io::Error::other("the trial start panicked")))
         });

@@ -1,10 +1,10 @@
 //! A worker: one OS thread that takes jobs, runs guests, and answers each job exactly once.
 //!
-//! The thread has a current-thread runtime of its own, so that a guest that computes holds up nobody else. Nothing here decides
-//! what an answer means.
+//! The thread has a current-thread runtime of its own, so that a guest that computes holds up nobody else. A panic of the host
+//! while a guest runs becomes a fault; any other panic ends the thread without an answer, and the process has to end with it:
+//! see [`catches_panics`](crate::catches_panics). Nothing here decides what an answer means.
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,7 @@ use crate::fault::{Broken, Cause, Evidence, Phase};
 use crate::guest::Guest;
 use crate::handover::{self, Handover};
 use crate::lower::BatchSource;
+use crate::panics;
 use crate::plugin::Plugin;
 
 /// How many jobs may wait for the one that runs. A further one is refused as busy.
@@ -123,8 +124,8 @@ impl Worker {
     /// The worker takes no more jobs just now, or never again. The job comes back.
     pub fn deliver(&self, job: Job) -> Result<(), DeliverError> {
         let delivery = job.delivery;
-        self.cancels.open(delivery);
         let Some(jobs) = &self.jobs else { return Err(DeliverError::Gone(Box::new(job))) };
+        self.cancels.open(delivery);
         jobs.try_send(job).map_err(|refused| {
             self.cancels.close(delivery);
             match refused {
@@ -250,7 +251,7 @@ impl<S: FnMut(Answered)> Desk<S> {
         let _ticking = job.plugin.engine().ticking();
         let kept = self.guest.take().filter(|guest| guest.serves(&job.plugin));
         facts.instance_fresh = kept.is_none();
-        let ran = catch_unwind(AssertUnwindSafe(|| self.runtime.block_on(Handover { job, clock }.run(kept))));
+        let ran = panics::catch(|| self.runtime.block_on(Handover { job, clock }.run(kept)));
         let (outcome, guest) = ran.unwrap_or_else(|_| Err(Broken::new(Phase::Call, Cause::HostPanicked)))?;
         facts.guest_memory_bytes = guest.memory_bytes();
         facts.output_dropped_bytes = guest.output_dropped_bytes();
