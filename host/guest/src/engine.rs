@@ -1,10 +1,8 @@
-//! One wasmtime engine for the process: which WebAssembly is understood, how deep stacks go, and the ticker that makes guests
-//! interruptible.
+//! One wasmtime engine for the process: which WebAssembly is understood, how deep stacks go, and what a guest may import.
 //!
 //! Knows no plugin and no batch.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use wasmparser::WasmFeatures;
 use wasmtime::component::{HasSelf, Linker};
@@ -13,6 +11,7 @@ use wasmtime::{Config, Strategy};
 use crate::bindings;
 use crate::error::EngineError;
 use crate::guest::State;
+use crate::ticker::{Ticker, Ticking};
 
 /// What differs between engines.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +27,6 @@ impl Default for EngineSettings {
         Self { wasm_stack_bytes: 512 << 10, async_stack_bytes: 2 << 20 }
     }
 }
-
-/// How often a running guest can be interrupted.
-pub(crate) const TICK: Duration = Duration::from_millis(10);
 
 /// What a host call needs above a guest's deepest stack. With less, deep recursion would end the process and not the guest.
 const HOST_STACK_BYTES: usize = 1 << 20;
@@ -62,7 +58,9 @@ impl Engine {
         config.max_wasm_stack(wasm_stack_bytes).async_stack_size(async_stack_bytes);
         let wasmtime = wasmtime::Engine::new(&config).map_err(EngineError::Wasmtime)?;
         let linker = linker(&wasmtime).map_err(EngineError::Wasmtime)?;
-        let ticker = Ticker::start(&wasmtime).map_err(EngineError::Ticker)?;
+        let ticked = wasmtime.weak();
+        let tick = move || ticked.upgrade().map(|engine| engine.increment_epoch()).is_some();
+        let ticker = Ticker::start(tick).map_err(EngineError::Ticker)?;
         Ok(Self { inner: Arc::new(Inner { wasmtime, linker, ticker }) })
     }
 
@@ -76,7 +74,7 @@ impl Engine {
 
     /// Keeps the ticker running for as long as the value lives.
     pub(crate) fn ticking(&self) -> Ticking {
-        Ticking::new(Arc::clone(&self.inner.ticker))
+        self.inner.ticker.ticking()
     }
 }
 
@@ -88,7 +86,7 @@ impl std::fmt::Debug for Engine {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.ticker.change(|work| work.over = true);
+        self.ticker.end();
     }
 }
 
@@ -118,67 +116,6 @@ fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<State>> {
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     bindings::control::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
     Ok(linker)
-}
-
-/// Raises the engine's epoch on an OS thread of its own, so that no guest can keep it from being raised. Rests while no guest
-/// runs.
-struct Ticker {
-    work: Mutex<Work>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct Work {
-    running: usize,
-    over: bool,
-}
-
-impl Ticker {
-    fn start(engine: &wasmtime::Engine) -> std::io::Result<Arc<Self>> {
-        let ticker = Arc::new(Self { work: Mutex::default(), changed: Condvar::new() });
-        let (own, engine) = (Arc::clone(&ticker), engine.weak());
-        std::thread::Builder::new().name("guest-ticker".to_owned()).spawn(move || {
-            while own.wait_for_work() {
-                std::thread::sleep(TICK);
-                match engine.upgrade() {
-                    Some(engine) => engine.increment_epoch(),
-                    None => return,
-                }
-            }
-        })?;
-        Ok(ticker)
-    }
-
-    /// Rests until a guest runs. False: the engine is gone.
-    fn wait_for_work(&self) -> bool {
-        let work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
-        let resting = |work: &mut Work| work.running == 0 && !work.over;
-        let work = self.changed.wait_while(work, resting).unwrap_or_else(PoisonError::into_inner);
-        !work.over
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Work)) {
-        change(&mut self.work.lock().unwrap_or_else(PoisonError::into_inner));
-        self.changed.notify_all();
-    }
-}
-
-/// Says that a guest runs.
-pub(crate) struct Ticking {
-    ticker: Arc<Ticker>,
-}
-
-impl Ticking {
-    fn new(ticker: Arc<Ticker>) -> Self {
-        ticker.change(|work| work.running += 1);
-        Self { ticker }
-    }
-}
-
-impl Drop for Ticking {
-    fn drop(&mut self) {
-        self.ticker.change(|work| work.running -= 1);
-    }
 }
 
 #[cfg(test)]

@@ -24,8 +24,8 @@ pub enum EngineError {
     /// wasmtime refused.
     #[error("cannot start wasmtime on this machine: {0:#}")]
     Wasmtime(#[source] wasmtime::Error),
-    /// No thread for the ticker.
-    #[error("cannot start the thread that interrupts guests")]
+    /// No threads for the ticker.
+    #[error("cannot start the threads that interrupt guests")]
     Ticker(#[source] std::io::Error),
 }
 

@@ -27,6 +27,7 @@ mod panics;
 mod plugin;
 mod provided;
 mod stdio;
+mod ticker;
 mod worker;
 
 pub use engine::{Engine, EngineSettings};

@@ -1,0 +1,200 @@
+//! The ticker makes guests interruptible: an OS thread of its own raises the engine's epoch, so that no guest can keep it from
+//! being raised. It rests while no guest runs. A second thread watches it: without ticks a guest that computes would never end.
+//!
+//! Neither knows what a tick does to a guest.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often a running guest can be interrupted.
+const TICK: Duration = Duration::from_millis(10);
+
+/// How often the watch looks.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How many looks in a row may find no tick: a second's worth. They are counted instead of the time, since a process that was
+/// stopped, or a machine that is crowded, holds up the watch as well.
+const SILENT_LOOKS_MAX: u32 = 10;
+
+/// One ticker. Threads share it.
+#[derive(Default)]
+pub(crate) struct Ticker {
+    work: Mutex<Work>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Work {
+    running: usize,
+    /// True from the moment a guest begins until a tick finds none: ticks are owed.
+    wanted: bool,
+    ticks: u64,
+    over: bool,
+}
+
+impl Ticker {
+    /// Starts ticking, and watching. `tick` gives false when there is nothing left to interrupt. When ticks stay away the
+    /// watching thread panics, which a host takes as its end.
+    ///
+    /// # Errors
+    ///
+    /// The system gives no thread.
+    pub(crate) fn start(tick: impl Fn() -> bool + Send + 'static) -> std::io::Result<Arc<Self>> {
+        let ticker = Arc::new(Self::default());
+        let ticking = Arc::clone(&ticker);
+        std::thread::Builder::new().name("guest-ticker".to_owned()).spawn(move || ticking.tick(tick))?;
+        let watched = Arc::clone(&ticker);
+        let watch = move || {
+            assert!(!watched.stalls(LOOK), "guests cannot be interrupted: the ticker has stood still for a second");
+        };
+        if let Err(error) = std::thread::Builder::new().name("ticker-watch".to_owned()).spawn(watch) {
+            ticker.end();
+            return Err(error);
+        }
+        Ok(ticker)
+    }
+
+    /// Ends both threads.
+    pub(crate) fn end(&self) {
+        self.lock().over = true;
+        self.changed.notify_all();
+    }
+
+    /// Keeps the ticker running for as long as the value lives.
+    pub(crate) fn ticking(self: &Arc<Self>) -> Ticking {
+        {
+            let mut work = self.lock();
+            work.running += 1;
+            work.wanted = true;
+        }
+        self.changed.notify_all();
+        Ticking { ticker: Arc::clone(self) }
+    }
+
+    fn tick(&self, tick: impl Fn() -> bool) {
+        while self.wait_until_wanted().is_some() {
+            std::thread::sleep(TICK);
+            if !tick() {
+                return self.end();
+            }
+            let mut work = self.lock();
+            work.ticks += 1;
+            work.wanted = work.running > 0;
+        }
+    }
+
+    /// Watches until ticks stay away (true) or the ticker is over (false).
+    fn stalls(&self, look: Duration) -> bool {
+        let mut watch = Watch::default();
+        while let Some(ticks) = self.wait_until_wanted() {
+            if watch.is_too_silent(ticks) {
+                return true;
+            }
+            std::thread::sleep(look);
+        }
+        false
+    }
+
+    /// Rests until ticks are wanted, and gives how many there were. `None`: the ticker is over.
+    fn wait_until_wanted(&self) -> Option<u64> {
+        let resting = |work: &mut Work| !work.wanted && !work.over;
+        let work = self.changed.wait_while(self.lock(), resting).unwrap_or_else(PoisonError::into_inner);
+        (!work.over).then_some(work.ticks)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Work> {
+        self.work.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Counts looks that find no tick. Only looks at a moment when ticks are wanted count: as long as none comes they stay wanted,
+/// so that two such looks with the same number have a silent time between them.
+#[derive(Default)]
+struct Watch {
+    ticks: Option<u64>,
+    silent_looks: u32,
+}
+
+impl Watch {
+    fn is_too_silent(&mut self, ticks: u64) -> bool {
+        let silent = self.ticks.replace(ticks) == Some(ticks);
+        self.silent_looks = if silent { self.silent_looks + 1 } else { 0 };
+        self.silent_looks >= SILENT_LOOKS_MAX
+    }
+}
+
+/// Says that a guest runs.
+pub(crate) struct Ticking {
+    ticker: Arc<Ticker>,
+}
+
+impl Drop for Ticking {
+    fn drop(&mut self) {
+        self.ticker.lock().running -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Instant;
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(20);
+
+    /// Watches a ticker and says how it went.
+    fn watch(ticker: &Arc<Ticker>, look: Duration) -> mpsc::Receiver<bool> {
+        let (said, heard) = mpsc::channel();
+        let ticker = Arc::clone(ticker);
+        std::thread::spawn(move || said.send(ticker.stalls(look)));
+        heard
+    }
+
+    #[test]
+    fn silence_is_counted_in_looks_and_ends_with_a_tick() {
+        let mut watch = Watch::default();
+        for ticks in [7, 8] {
+            for _ in 0..SILENT_LOOKS_MAX {
+                assert!(!watch.is_too_silent(ticks));
+            }
+        }
+        assert!(watch.is_too_silent(8));
+    }
+
+    #[test]
+    fn a_ticker_that_stands_still_while_a_guest_runs_is_noticed() {
+        let ticker = Arc::new(Ticker::default());
+        let stalled = watch(&ticker, Duration::from_millis(1));
+        let _ticking = ticker.ticking();
+        assert_eq!(stalled.recv_timeout(LONG), Ok(true));
+    }
+
+    #[test]
+    fn ticks_that_a_guest_no_longer_waits_for_are_owed_all_the_same() {
+        let ticker = Arc::new(Ticker::default());
+        drop(ticker.ticking());
+        assert_eq!(watch(&ticker, Duration::from_millis(1)).recv_timeout(LONG), Ok(true));
+    }
+
+    #[test]
+    fn a_ticker_that_ticks_or_rests_is_left_alone_until_its_end() {
+        let (ticked, ticks) = mpsc::channel();
+        let ticker = Ticker::start(move || ticked.send(()).is_ok()).unwrap();
+        let stalled = watch(&ticker, LOOK / 2);
+        let ticking = ticker.ticking();
+        for _ in 0..100 {
+            ticks.recv_timeout(LONG).unwrap();
+        }
+        drop(ticking);
+        // It rests once a tick has found nobody.
+        let began = Instant::now();
+        while ticker.lock().wanted {
+            assert!(began.elapsed() < LONG, "it never rests");
+            std::thread::yield_now();
+        }
+        assert_eq!(stalled.recv_timeout(LOOK * (SILENT_LOOKS_MAX + 2) / 2), Err(mpsc::RecvTimeoutError::Timeout));
+        ticker.end();
+        assert_eq!(stalled.recv_timeout(LONG), Ok(false));
+    }
+}
