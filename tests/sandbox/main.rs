@@ -5,6 +5,7 @@
 
 mod cancel;
 mod files;
+mod forged;
 mod instances;
 mod journal;
 mod memory;
