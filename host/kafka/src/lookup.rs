@@ -124,7 +124,7 @@ fn ask(shared: &Shared, id: RequestId, partitions: &[Partition]) {
 fn find_start(shared: &Shared, group: &mut Pending) {
     let table = shared.ownership.lock();
     group.partitions.retain(|(partition, epoch)| {
-        table.get(partition).is_some_and(|owned| owned.reading == Reading::Pending && owned.assigned == *epoch)
+        table.get(partition).is_some_and(|owned| !owned.announced && !owned.leaving && owned.assigned == *epoch)
     });
     drop(table);
     if group.partitions.is_empty() {
