@@ -27,7 +27,8 @@ pub(crate) fn assign(shared: &Shared, rows: &[Row]) {
         rows.iter().map(|row| shared.topics.partition(&row.topic, row.partition)).collect();
     if shared.is_closing() {
         // Nothing will be read any more, and look-ups would wait in vain: the event only wants its answer.
-        return answer_assign(shared, &List::new());
+        answer_assign(shared, &List::new());
+        return;
     }
     shared.tell(Event::Joined { partitions: partitions.len() });
     let patience = Patience::short(shared.settings.assign_wait_max);
@@ -37,7 +38,12 @@ pub(crate) fn assign(shared: &Shared, rows: &[Row]) {
         forward(shared, *partition);
     }
     let plans: Vec<Plan> = starts.into_iter().map(|(partition, start)| plan(shared, partition, start)).collect();
-    answer_assign(shared, &shared.list(plans.iter().map(|plan| (&plan.assignment.partition, plan.offset))));
+    let list = shared.list(plans.iter().map(|plan| (&plan.assignment.partition, plan.offset)));
+    if !answer_assign(shared, &list) && !plans.is_empty() {
+        // No record of them would ever come: they are not ours, and the group is asked for others.
+        let _ = shared.lookup_orders.send(LookupOrder::RejoinOnce("an assignment was refused by the client"));
+        return;
+    }
     pause(shared, &plans);
     publish(shared, &plans);
     drop(parked);
@@ -90,12 +96,15 @@ fn forward(shared: &Shared, partition: Partition) {
     }
 }
 
-fn answer_assign(shared: &Shared, list: &List) {
+/// True when the client took the partitions.
+fn answer_assign(shared: &Shared, list: &List) -> bool {
     let answered = match shared.client.protocol() {
         Protocol::Eager => shared.client.assign(Some(list)).map_err(|code| (code, String::new())),
         Protocol::Cooperative | Protocol::None => shared.client.assign_more(list),
     };
+    let taken = answered.is_ok();
     report(shared, "assigning", answered);
+    taken
 }
 
 /// Pauses what must not be read yet: partitions without a usable or known position.
