@@ -92,6 +92,7 @@ impl Observer {
     }
 
     /// Hears what the Kafka edge says beside inputs.
+    #[expect(clippy::too_many_lines, reason = "one match over the kinds of news, a line or two for each")]
     pub(crate) fn hear(&mut self, now: Moment, event: &Event, edges: &Edges) {
         match event {
             Event::Input(_) => {}
