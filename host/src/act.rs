@@ -48,7 +48,7 @@ impl Edges {
             Action::AnswerRevoke(id) => self.consumer.answer_revoke(id),
             Action::Leave => self.consumer.leave(self.close_wait_max),
             Action::Stopped(reason) => return Ok(Some(reason)),
-            Action::Report(report) => self.narrator.tell(now, &report, &Names(&self.consumer)),
+            Action::Report(report) => self.narrator.tell(now, &report, &self.consumer),
         }
         Ok(None)
     }
@@ -80,17 +80,8 @@ pub(crate) enum HandOverError {
     Worker(String),
 }
 
-impl TopicNames for Edges {
+impl TopicNames for Consumer {
     fn name(&self, topic: Topic) -> Arc<str> {
-        Names(&self.consumer).name(topic)
-    }
-}
-
-/// The consumer knows the names.
-struct Names<'c>(&'c Consumer);
-
-impl TopicNames for Names<'_> {
-    fn name(&self, topic: Topic) -> Arc<str> {
-        self.0.topic_name(topic)
+        self.topic_name(topic)
     }
 }

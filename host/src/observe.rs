@@ -13,7 +13,6 @@ use gristmill_kafka::{ClientErrorKind, Event, RecordBody};
 use tokio::sync::watch;
 use tracing::{debug, error, info, warn};
 
-use crate::act::Edges;
 use crate::error_log::ErrorLog;
 use crate::exit::{self, Exit};
 use crate::live::Live;
@@ -93,7 +92,7 @@ impl Observer {
 
     /// Hears what the Kafka edge says beside inputs.
     #[expect(clippy::too_many_lines, reason = "one match over the kinds of news, a line or two for each")]
-    pub(crate) fn hear(&mut self, now: Moment, event: &Event, edges: &Edges) {
+    pub(crate) fn hear(&mut self, now: Moment, event: &Event, topics: &impl TopicNames) {
         match event {
             Event::Input(_) => {}
             Event::Joined { .. } => self.start.reached(),
@@ -106,11 +105,11 @@ impl Observer {
                         self.status.end_of(figures.partition, NextOffset(end));
                     }
                 }
-                self.mention_stalled(now, edges);
+                self.mention_stalled(now, topics);
             }
             Event::ClientError { kind, code, text, partition, fatal } => {
                 if let Some(silent) = self.errors.mention(now, code, *partition) {
-                    let topic = partition.map(|partition| edges.name(partition.topic));
+                    let topic = partition.map(|partition| topics.name(partition.topic));
                     let partition = partition.map(|partition| partition.number);
                     warn!(topic = topic.as_deref(), partition, code, fatal, silent, "{text}");
                 }
@@ -139,7 +138,7 @@ impl Observer {
                 );
             }
             Event::PositionMoved { partition, wanted, now: next } => {
-                let topic = edges.name(partition.topic);
+                let topic = topics.name(partition.topic);
                 warn!(%topic, partition = partition.number, wanted = wanted.0, next_offset = next.0, "the committed offset is not in the log; went on where kafka.on_out_of_range says");
             }
             Event::RevokeUnanswered { partitions } => {
@@ -161,9 +160,9 @@ impl Observer {
 
     /// Mentions partitions that stand still although nothing holds them: what blocks a batch or a partition on purpose is
     /// said elsewhere.
-    fn mention_stalled(&mut self, now: Moment, edges: &Edges) {
+    fn mention_stalled(&mut self, now: Moment, topics: &impl TopicNames) {
         for (partition, age) in self.stalls.look(now, self.status.free_partitions()) {
-            let topic = edges.name(partition.topic);
+            let topic = topics.name(partition.topic);
             warn!(%topic, partition = partition.number, seconds = age.as_secs(), "this partition has lag and makes no progress; look at its leader and at the errors above");
         }
     }

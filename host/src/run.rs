@@ -72,10 +72,10 @@ impl Runner {
         match woken {
             Woken::Kafka(Event::Input(input)) => self.take(input),
             Woken::Kafka(event @ Event::CloseTimedOut) => {
-                self.observer.hear(self.clock.now(), &event, &self.edges);
+                self.observer.hear(self.clock.now(), &event, &self.edges.consumer);
                 self.take(Input::Left);
             }
-            Woken::Kafka(event) => self.observer.hear(self.clock.now(), &event, &self.edges),
+            Woken::Kafka(event) => self.observer.hear(self.clock.now(), &event, &self.edges.consumer),
             Woken::Guest(answered) => {
                 self.observer.note_answer(&answered);
                 self.take(Input::Answered { delivery: answered.delivery, answer: answered.answer });
@@ -105,7 +105,7 @@ impl Runner {
     fn carry_out(&mut self) -> Option<StopReason> {
         let now = self.clock.now();
         while let Some(action) = self.machine.poll() {
-            self.observer.note_action(now, &action, &self.edges);
+            self.observer.note_action(now, &action, &self.edges.consumer);
             match self.edges.apply(now, action) {
                 Ok(None) => {}
                 Ok(Some(reason)) => return Some(reason),

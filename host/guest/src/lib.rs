@@ -39,4 +39,5 @@ pub use limits::Limits;
 pub use lower::{BatchSource, HeaderView, RecordView, Timestamp};
 pub use panics::catches_panics;
 pub use plugin::{Digest, Instances, Plugin, PluginSettings};
+pub use stdio::escape;
 pub use worker::{Answered, CallFacts, Job, Worker, WorkerSettings};

@@ -185,7 +185,8 @@ impl Lines {
 }
 
 /// Makes bytes safe to show: bytes that are not UTF-8 as replacement characters, control and direction characters as escapes.
-pub(crate) fn escape(bytes: &[u8]) -> String {
+#[must_use]
+pub fn escape(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut safe = String::with_capacity(text.len());
     for char in text.chars() {

@@ -80,9 +80,9 @@ impl Console {
     }
 }
 
-/// Shows control characters instead of obeying them: a plugin's words may stand in the text.
+/// Shows what would move a terminal or turn a line round instead of obeying it: a plugin's words may stand in the text.
 pub(crate) fn escape(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+    gristmill_guest::escape(text.as_bytes())
 }
 
 /// Blanks as wide as `text`; a tab stays a tab.
