@@ -110,14 +110,14 @@ fn nothing_is_sent_for_a_partition_or_an_assignment_that_is_not_ours() {
 }
 
 #[test]
-fn a_commit_over_ours_and_not_ours_commits_ours() {
+fn a_commit_over_ours_and_not_ours_commits_ours_and_is_not_told_as_a_success_of_both() {
     let (cluster, mut member) = reader("mixed");
     let (ours, epoch) = (member.partition("orders", 0), member.seen[0].facts.epoch);
     let stranger = gristmill_core::record::Partition { number: 5, ..ours };
     let offset = |partition| CommitOffset { partition, epoch, next: NextOffset(4), leader_epoch: None };
     let id = member.commit_offsets(vec![offset(stranger), offset(ours)], "");
     member.until("the commit ended", |member| member.commit_ends.contains_key(&id));
-    assert_eq!(member.commit_ends[&id], Ok(()));
+    assert_eq!(member.commit_ends[&id], Err(RequestError::Unknown));
     assert_eq!(committed(&cluster, "mixed"), Some(4));
 }
 

@@ -8,7 +8,7 @@ use gristmill_kafka::{
     ClientErrorKind, ConsumerSettings, Event, MockCluster, RangePolicy, ReachError, RequestKind, ResetPolicy, reach,
 };
 
-use crate::member::{Member, cluster, fill, set, settings};
+use crate::member::{Member, PATIENCE, cluster, fill, set, settings};
 
 const OFFSET_OUT_OF_RANGE: i32 = 1;
 const INVALID_MSG: i32 = 2;
@@ -297,6 +297,37 @@ fn a_position_that_cannot_be_read_is_named_after_a_while_and_never_skipped() {
     assert!(member.seek(&[(partition, 5)])[0].1.is_ok());
     member.until("it was read again", |member| member.seen.len() == 10);
     member.assert_saw_exactly(1, 10);
+}
+
+/// The position is given up while nothing is passed on, so no record and no error says so. A seek alone would be tried in
+/// vain for ever.
+#[test]
+fn a_position_that_leaves_the_log_while_it_cannot_be_read_comes_back_by_a_new_assignment() {
+    let cluster = cluster("orders", 1);
+    let mut member = start(&cluster, "both", ResetPolicy::Earliest, |settings| {
+        settings.unreadable_after = Duration::from_millis(100);
+        settings.seek_wait_max = Duration::from_millis(300);
+        set(settings, "fetch.error.backoff.ms", "50");
+    });
+    member.until("the partition came", |member| member.owned.len() == 1);
+    let partition = member.partition("orders", 0);
+    cluster.fail_next(RequestKind::Fetch, &[INVALID_MSG; 10_000]);
+    fill(&cluster, "orders", 1, 0, 5);
+    member.until("there was trouble", |member| trouble_of(member).is_some());
+    cluster.stop_failing(RequestKind::Fetch);
+    cluster.fail_next(RequestKind::Fetch, &[OFFSET_OUT_OF_RANGE; 1000]);
+    member.for_a_while(Duration::from_millis(500));
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while !member.offsets(0).contains(&4) {
+        assert!(std::time::Instant::now() < deadline, "it was never read again: {}", member.summary());
+        if member.assigned.len() >= 2 {
+            cluster.stop_failing(RequestKind::Fetch);
+        }
+        if member.owned.contains_key(&partition) {
+            let _ = member.seek(&[(partition, 0)]);
+        }
+        member.for_a_while(Duration::from_millis(100));
+    }
 }
 
 #[test]

@@ -4,7 +4,6 @@
 //! left or time is short, stop the other threads, let go of the queues, then destroy; when the group was not left, answer
 //! a possibly unserved assignment with nothing and destroy without leaving. Nobody waits for the last step.
 
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -46,7 +45,7 @@ pub(crate) struct Threads {
     pub(crate) close_by: Arc<CloseBy>,
 }
 
-/// Begins to close; the host hears [`Input::Left`] or [`Event::CloseTimedOut`] by the deadline, whatever happens.
+/// Begins to close what is marked as closing; the host hears [`Input::Left`] or [`Event::CloseTimedOut`] by the deadline, whatever happens.
 pub(crate) fn begin(shared: Arc<Shared>, threads: Threads, wait: Duration, outbox: UnboundedSender<Event>) {
     let deadline = Instant::now() + wait;
     threads.close_by.set(deadline.checked_sub(RESERVE.min(wait / 2)).unwrap_or(deadline));
@@ -75,7 +74,6 @@ pub(crate) fn stop_threads(shared: &Shared) {
 
 /// Does it. Says through `left` whether the group was left, as soon as that is known; what follows only frees memory.
 fn close(shared: Arc<Shared>, threads: Threads, left: &Sender<bool>) {
-    shared.closing.store(true, Ordering::Release);
     shared.revocations.give_up();
     shared.reports.wake();
     let closed = threads.events.join().unwrap_or(false);

@@ -12,6 +12,7 @@ use gristmill_core::io::{CommitOffset, Input, RequestError, RequestId};
 use gristmill_core::record::{Epoch, Partition};
 
 use crate::error::commit_error;
+use crate::ownership::Table;
 use crate::shared::Shared;
 use crate::sys::{ClientEvent, Code, List};
 
@@ -38,6 +39,8 @@ pub(crate) enum CommitOrder {
 struct Sent {
     id: RequestId,
     partitions: Vec<(Partition, Epoch)>,
+    /// False when some of what was wanted was left out.
+    whole: bool,
     /// When its outcome counts as unknown. `None`: that was said already, and only the client's own end is waited for,
     /// since until then the request may still reach the broker.
     deadline: Option<Instant>,
@@ -75,17 +78,14 @@ pub(crate) fn run(shared: &Shared, orders: &Receiver<CommitOrder>) {
 /// Sends what is still ours. `None`: nothing was, or it could not be sent, and that was answered.
 fn send(shared: &Shared, id: RequestId, offsets: &[CommitOffset], metadata: &str, ticket: usize) -> Option<Sent> {
     let mut list = List::new();
-    let mut partitions = Vec::with_capacity(offsets.len());
     let mut table = shared.ownership.lock();
-    for offset in offsets {
-        let Some(owned) = table.get(&offset.partition).filter(|owned| owned.covers(offset.epoch) && !owned.leaving)
-        else {
-            continue;
-        };
+    let ours = ours(&table, offsets);
+    let partitions: Vec<(Partition, Epoch)> =
+        ours.iter().map(|(offset, assigned)| (offset.partition, *assigned)).collect();
+    for (offset, _) in &ours {
         if let Some(name) = shared.topics.name(offset.partition.topic) {
             let epoch = offset.leader_epoch.map(|epoch| epoch.0);
             list.push_commit(&name.raw, offset.partition.number, offset.next.0, epoch, metadata.as_bytes());
-            partitions.push((offset.partition, owned.assigned));
         }
     }
     let sent = if partitions.is_empty() {
@@ -100,13 +100,37 @@ fn send(shared: &Shared, id: RequestId, offsets: &[CommitOffset], metadata: &str
                     owned.commits_out += 1;
                 }
             }
-            Some(Sent { id, partitions, deadline: Some(Instant::now() + shared.settings.commit_wait_max) })
+            let whole = partitions.len() == offsets.len();
+            Some(Sent { id, partitions, whole, deadline: Some(Instant::now() + shared.settings.commit_wait_max) })
         }
         Err(error) => {
             drop(table);
             shared.input(Input::CommitEnded { id, result: Err(error) });
             None
         }
+    }
+}
+
+/// What may still be committed, each with the epoch of its assignment.
+fn ours(table: &Table, offsets: &[CommitOffset]) -> Vec<(CommitOffset, Epoch)> {
+    let is_ours = |offset: &CommitOffset| {
+        let owned = table.get(&offset.partition).filter(|owned| owned.covers(offset.epoch) && !owned.leaving)?;
+        Some((*offset, owned.assigned))
+    };
+    offsets.iter().filter_map(is_ours).collect()
+}
+
+impl Sent {
+    /// The one answer that it gets, `None` when that was given. A success is not one of those that were left out, and
+    /// for all together there is one answer only: it is unknown, and a look-up tells them apart (C5).
+    fn answer(&mut self, result: Result<(), RequestError>) -> Option<Result<(), RequestError>> {
+        self.deadline.take()?;
+        Some(if self.whole { result } else { result.and(Err(RequestError::Unknown)) })
+    }
+
+    /// True when it is time to answer without waiting any longer.
+    fn is_late(&self, now: Instant) -> bool {
+        self.deadline.is_some_and(|deadline| deadline <= now)
     }
 }
 
@@ -120,8 +144,8 @@ fn classify(shared: &Shared, code: Code) -> RequestError {
 
 /// Answers first, then lets a revocation that waits for this commit go on: so the core knows the end before the
 /// partitions are gone.
-fn end(shared: &Shared, sent: Sent, result: Result<(), RequestError>) {
-    if sent.deadline.is_some() {
+fn end(shared: &Shared, mut sent: Sent, result: Result<(), RequestError>) {
+    if let Some(result) = sent.answer(result) {
         shared.input(Input::CommitEnded { id: sent.id, result });
     }
     shared.ownership.end_commit(&sent.partitions);
@@ -131,9 +155,10 @@ fn end(shared: &Shared, sent: Sent, result: Result<(), RequestError>) {
 /// them back until the coordinator is there again, and a revocation has to wait for that, within its own bound.
 fn expire(shared: &Shared, out: &mut HashMap<usize, Sent>) {
     let now = Instant::now();
-    for sent in out.values_mut().filter(|sent| sent.deadline.is_some_and(|deadline| deadline <= now)) {
-        sent.deadline = None;
-        shared.input(Input::CommitEnded { id: sent.id, result: Err(RequestError::Unknown) });
+    for sent in out.values_mut().filter(|sent| sent.is_late(now)) {
+        if let Some(result) = sent.answer(Err(RequestError::Unknown)) {
+            shared.input(Input::CommitEnded { id: sent.id, result });
+        }
     }
 }
 
@@ -150,4 +175,47 @@ pub(crate) fn spawn(
 ) -> std::io::Result<std::thread::JoinHandle<()>> {
     let shared = Arc::clone(shared);
     std::thread::Builder::new().name("kafka-commit".into()).spawn(move || run(&shared, &orders))
+}
+
+#[cfg(test)]
+mod tests {
+    use gristmill_core::record::{NextOffset, Topic};
+
+    use super::*;
+    use crate::ownership::{Owned, Reading};
+
+    const P: Partition = Partition { topic: Topic(0), number: 3 };
+    const Q: Partition = Partition { topic: Topic(0), number: 4 };
+
+    fn sent(whole: bool, deadline: Instant) -> Sent {
+        Sent { id: RequestId(1), partitions: vec![(P, Epoch(5))], whole, deadline: Some(deadline) }
+    }
+
+    #[test]
+    fn what_leaves_or_is_of_an_older_assignment_is_left_out() {
+        let mut table: Table = [P, Q].map(|one| (one, Owned::new(Epoch(5), NextOffset(0), Reading::On))).into();
+        let wish = |partition, epoch| CommitOffset { partition, epoch, next: NextOffset(7), leader_epoch: None };
+        let wishes = [wish(P, Epoch(5)), wish(Q, Epoch(4))];
+        assert_eq!(ours(&table, &wishes), [(wishes[0], Epoch(5))]);
+        table.get_mut(&P).expect("just put in").leaving = true;
+        assert_eq!(ours(&table, &wishes), []);
+    }
+
+    #[test]
+    fn a_late_commit_is_answered_once_and_its_own_end_says_nothing_more() {
+        let deadline = Instant::now();
+        let mut sent = sent(true, deadline);
+        assert!(sent.is_late(deadline));
+        assert_eq!(sent.answer(Err(RequestError::Unknown)), Some(Err(RequestError::Unknown)));
+        assert!(!sent.is_late(deadline));
+        assert_eq!(sent.answer(Ok(())), None);
+    }
+
+    #[test]
+    fn a_success_of_some_is_not_told_as_a_success_of_all() {
+        let now = Instant::now();
+        assert_eq!(sent(true, now).answer(Ok(())), Some(Ok(())));
+        assert_eq!(sent(false, now).answer(Ok(())), Some(Err(RequestError::Unknown)));
+        assert_eq!(sent(false, now).answer(Err(RequestError::Fenced)), Some(Err(RequestError::Fenced)));
+    }
 }

@@ -73,8 +73,8 @@ impl Consumer {
         Ok(consumer)
     }
 
-    /// Commits; answered by [`Input::CommitEnded`]. Partitions that are not ours any more are left out; when none is
-    /// left the answer is [`RequestError::NotOurs`].
+    /// Commits; answered by [`Input::CommitEnded`]. Partitions that are not ours any more are left out; the answer is then
+    /// [`RequestError::Unknown`] at best, since it is one for all, and [`RequestError::NotOurs`] when none is left.
     pub fn commit(&self, id: RequestId, offsets: Vec<CommitOffset>, metadata: String) {
         let answer = Input::CommitEnded { id, result: Err(RequestError::NotOurs) };
         self.request(answer, |shared| {

@@ -2,6 +2,7 @@
 //!
 //! Waits for a guest never: it goes on while batches are out, while retries wait and while everything is held (R1).
 
+use std::ffi::CString;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,7 @@ use gristmill_core::io::Input;
 use crate::error::ClientErrorKind;
 use crate::event::Event;
 use crate::log::LogGate;
+use crate::ownership::withdraw_strayed;
 use crate::rebalance;
 use crate::shared::Shared;
 use crate::statistics;
@@ -62,20 +64,14 @@ fn handle(shared: &Shared, gate: &mut LogGate, event: ClientEvent) {
 /// committed any more; the next assignment reads them again from the committed offset, properly forwarded.
 fn give_strays_up(shared: &Shared, places: Vec<(Vec<u8>, i32)>) {
     tracing::error!(records = places.len(), "records came past the private queue; their partitions are read again");
-    let mut strayed = Vec::new();
-    let mut table = shared.ownership.lock();
-    for (name, number) in places {
-        let name = std::ffi::CString::new(name).unwrap_or_default();
-        let partition = shared.topics.partition(&name, number);
-        if table.remove(&partition).is_some() {
-            strayed.push(partition);
-        }
+    let strayed = places
+        .into_iter()
+        .filter_map(|(name, number)| shared.topics.known_partition(&CString::new(name).ok()?, number));
+    let lost = withdraw_strayed(&mut shared.ownership.lock(), strayed);
+    if !lost.is_empty() {
+        shared.input(Input::Lost(lost));
     }
-    drop(table);
-    if !strayed.is_empty() {
-        shared.input(Input::Lost(strayed));
-        shared.ask_rejoin("records came past the private queue");
-    }
+    shared.ask_rejoin("records came past the private queue");
 }
 
 fn handle_error(shared: &Shared, code: Code, text: String, fatal: bool) {
@@ -88,9 +84,10 @@ fn handle_error(shared: &Shared, code: Code, text: String, fatal: bool) {
         }
         _ => {}
     }
+    // What is fatal is raised once, and its cause is asked for. What comes later is only what it is.
     let (code, text, fatal) = match shared.client.fatal_error() {
-        Some((cause, words)) => (cause, words, true),
-        None => (code, text, fatal),
+        Some((cause, words)) if fatal || code == Code::Fatal => (cause, words, true),
+        Some(_) | None => (code, text, fatal),
     };
     let fenced = matches!(code, Code::FencedInstanceId | Code::UnreleasedInstanceId | Code::Fenced);
     if fatal && fenced {

@@ -3,9 +3,8 @@
 //! The only thread that takes records and the only one that seeks. Decides nothing about batches; drops a record only
 //! when its partition is not being read or when it lies below the next expected offset, and counts those.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use gristmill_core::io::Input;
 use gristmill_core::record::{LeaderEpoch, Offset, RecordFacts};
@@ -14,7 +13,7 @@ use crate::arena::{ChunkBuilder, RecordBody};
 use crate::event::Event;
 use crate::ownership::{Owned, Reading, Table};
 use crate::parking::{Next, Work};
-use crate::seek::SeekJob;
+use crate::seek::{SeekJob, SeekJobs};
 use crate::shared::Shared;
 use crate::sys::{Batch, Message};
 use crate::trouble;
@@ -33,23 +32,17 @@ const FIRST_RECORD_BYTES: usize = 16 << 10;
 /// Runs until it is told to stop.
 pub(crate) fn run(shared: &Shared) {
     let _attendance = shared.parking.attend();
-    let mut jobs: VecDeque<SeekJob> = VecDeque::new();
+    let mut jobs = SeekJobs::default();
     let mut pace = Pace { record_bytes: FIRST_RECORD_BYTES };
     loop {
         match shared.parking.next() {
             Next::Stop => return,
-            Next::Work(Work::Seek { id, targets }) => jobs.push_back(SeekJob::answering(shared, id, targets)),
-            Next::Work(Work::Begin(assignments)) => jobs.push_back(SeekJob::beginning(shared, assignments)),
-            Next::Work(Work::Repair(partition)) if jobs.iter().any(|job| job.repairs(partition)) => {}
-            Next::Work(Work::Repair(partition)) => jobs.extend(SeekJob::repairing(shared, partition)),
+            Next::Work(Work::Seek { id, targets }) => jobs.add(SeekJob::answering(shared, id, targets)),
+            Next::Work(Work::Begin(assignments)) => jobs.add(SeekJob::beginning(shared, assignments)),
+            Next::Work(Work::Repair(partition)) => jobs.add_repair(&shared.ownership.lock(), partition),
             Next::Fetch => {}
         }
-        // One try a round: a call may take half a second, and whoever wants this thread to park waits for the round.
-        if let Some(mut job) = jobs.pop_front()
-            && (!job.is_due(Instant::now()) || !job.is_done_after_step(shared))
-        {
-            jobs.push_back(job);
-        }
+        jobs.step(shared);
         let wait = if jobs.is_empty() { IDLE_WAIT } else { SEEK_AGAIN };
         if shared.credit.wait(wait, &shared.parking.attention) {
             let batch = shared.records.take(wait, pace.count());
@@ -120,9 +113,11 @@ impl Passing<'_> {
             message.topic_token() == first.topic_token() && message.partition() == first.partition()
         };
         let end = (from..batch.len()).find(|index| !same(batch.message(*index))).unwrap_or(batch.len());
-        let partition = self.shared.topics.partition(first.topic(), first.partition());
-        let (Some(owned), Some(name)) = (table.get_mut(&partition), self.shared.topics.name(partition.topic)) else {
-            self.dropped += (end - from) as u64;
+        let partition = self.shared.topics.known_partition(first.topic(), first.partition());
+        let owned = partition.and_then(|partition| Some((partition, table.get_mut(&partition)?)));
+        let name = partition.and_then(|partition| self.shared.topics.name(partition.topic));
+        let (Some((partition, owned)), Some(name)) = (owned, name) else {
+            (from..end).for_each(|index| self.drop_foreign(batch.message(index)));
             return end;
         };
         for index in from..end {
@@ -139,6 +134,15 @@ impl Passing<'_> {
             }
         }
         end
+    }
+
+    /// What belongs to no partition of ours. An error is no record, and the last words about a partition that was given
+    /// up meanwhile are of use to whoever looks for its trouble only.
+    fn drop_foreign(&mut self, message: Message<'_>) {
+        match message.error() {
+            Ok(()) => self.dropped += 1,
+            Err(code) => tracing::debug!(?code, text = message.error_text(), "an error about no partition of ours"),
+        }
     }
 }
 

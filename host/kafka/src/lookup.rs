@@ -24,6 +24,9 @@ const ROUND: Duration = Duration::from_millis(500);
 const TELL_AGAIN: Duration = Duration::from_secs(10);
 /// At most one rejoin of our own making within this time.
 const REJOIN_SPACING: Duration = Duration::from_secs(5);
+/// How long the first round may take. Slower brokers get twice as long with every round, up to the wait for a look-up:
+/// an order that comes meanwhile waits for the round, and most brokers need no longer than this.
+const FIRST_PATIENCE: Duration = Duration::from_secs(1);
 /// How long the thread waits when it has nothing to do. An order ends the wait.
 const IDLE_WAIT: Duration = Duration::from_secs(3600);
 
@@ -42,6 +45,8 @@ pub(crate) enum LookupOrder {
     /// Join the group again, so that partitions whose position librdkafka gave up are assigned anew: nothing else makes
     /// it read them.
     Rejoin(&'static str),
+    /// The same once, whether or not there are such partitions.
+    RejoinOnce(&'static str),
     /// End.
     Stop,
 }
@@ -51,28 +56,59 @@ struct Pending {
     partitions: Vec<(Partition, Epoch)>,
     since: Instant,
     told: Instant,
+    patience: Duration,
+}
+
+impl Pending {
+    fn new(partitions: Vec<(Partition, Epoch)>, now: Instant) -> Self {
+        Self { partitions, since: now, told: now, patience: FIRST_PATIENCE }
+    }
+
+    /// How long the next round may take.
+    fn take_patience(&mut self, longest: Duration) -> Duration {
+        let patience = self.patience.min(longest);
+        self.patience = patience.saturating_mul(2);
+        patience
+    }
 }
 
 /// A rejoin that was asked for.
 #[derive(Default)]
 struct Rejoin {
     wanted: Option<&'static str>,
+    /// Wanted even if nothing is stranded.
+    once: bool,
     last: Option<Instant>,
 }
 
 impl Rejoin {
-    /// Rejoins while a stranded partition is there to be helped by it; one try may have no effect.
     fn step(&mut self, shared: &Shared) {
-        let Some(reason) = self.wanted else { return };
+        if self.wanted.is_none() {
+            return;
+        }
         let stranded = shared.ownership.lock().values().any(|owned| owned.reading == Reading::Stranded);
-        if !stranded || shared.is_closing() {
+        let revoking = shared.revoking.load(Ordering::Acquire);
+        if shared.is_closing() {
             self.wanted = None;
-        } else if !shared.revoking.load(Ordering::Acquire)
-            && self.last.is_none_or(|last| last.elapsed() >= REJOIN_SPACING)
-        {
-            self.last = Some(Instant::now());
+        } else if let Some(reason) = self.take_due(stranded, revoking, Instant::now()) {
             shared.rejoin(reason);
         }
+    }
+
+    /// The reason when it is time. While a stranded partition is there to be helped by it it is tried again and again,
+    /// with space between, since one try may have no effect.
+    fn take_due(&mut self, stranded: bool, revoking: bool, now: Instant) -> Option<&'static str> {
+        let reason = self.wanted?;
+        if !stranded && !self.once {
+            self.wanted = None;
+            return None;
+        }
+        if revoking || self.last.is_some_and(|last| now.saturating_duration_since(last) < REJOIN_SPACING) {
+            return None;
+        }
+        self.last = Some(now);
+        self.once = false;
+        Some(reason)
     }
 }
 
@@ -80,24 +116,27 @@ impl Rejoin {
 pub(crate) fn run(shared: &Shared, orders: &Receiver<LookupOrder>) {
     let mut pending: Vec<Pending> = Vec::new();
     let mut rejoin = Rejoin::default();
+    let mut round_due = Instant::now();
     loop {
-        let wait = if pending.is_empty() && rejoin.wanted.is_none() { IDLE_WAIT } else { ROUND };
+        let idle = pending.is_empty() && rejoin.wanted.is_none();
+        let wait = if idle { IDLE_WAIT } else { round_due.saturating_duration_since(Instant::now()) };
         match orders.recv_timeout(wait) {
             Ok(LookupOrder::Ask { id, partitions }) => ask(shared, id, &partitions),
-            Ok(LookupOrder::FindStart(partitions)) => {
-                let now = Instant::now();
-                pending.push(Pending { partitions, since: now, told: now });
-            }
+            Ok(LookupOrder::FindStart(partitions)) => pending.push(Pending::new(partitions, Instant::now())),
             Ok(LookupOrder::Rejoin(reason)) => rejoin.wanted = Some(reason),
+            Ok(LookupOrder::RejoinOnce(reason)) => (rejoin.wanted, rejoin.once) = (Some(reason), true),
             Ok(LookupOrder::Stop) | Err(RecvTimeoutError::Disconnected) => return,
-            Err(RecvTimeoutError::Timeout) => {
-                for group in &mut pending {
-                    find_start(shared, group);
-                }
-                pending.retain(|group| !group.partitions.is_empty());
-            }
+            Err(RecvTimeoutError::Timeout) => {}
         }
-        rejoin.step(shared);
+        // By the clock and not when no order came: orders that keep coming must not keep partitions from starting.
+        if round_due <= Instant::now() {
+            for group in &mut pending {
+                find_start(shared, group);
+            }
+            pending.retain(|group| !group.partitions.is_empty());
+            rejoin.step(shared);
+            round_due = Instant::now() + ROUND;
+        }
     }
 }
 
@@ -124,14 +163,14 @@ fn ask(shared: &Shared, id: RequestId, partitions: &[Partition]) {
 fn find_start(shared: &Shared, group: &mut Pending) {
     let table = shared.ownership.lock();
     group.partitions.retain(|(partition, epoch)| {
-        table.get(partition).is_some_and(|owned| owned.reading == Reading::Pending && owned.assigned == *epoch)
+        table.get(partition).is_some_and(|owned| !owned.announced && !owned.leaving && owned.assigned == *epoch)
     });
     drop(table);
     if group.partitions.is_empty() {
         return;
     }
     let partitions: Vec<Partition> = group.partitions.iter().map(|(partition, _)| *partition).collect();
-    let patience = Patience::long(shared.settings.lookup_wait_max);
+    let patience = Patience::long(group.take_patience(shared.settings.lookup_wait_max));
     let mut known = Vec::new();
     let mut why = String::new();
     for (partition, start) in positions::resolve(shared, &partitions, patience) {
@@ -168,4 +207,38 @@ pub(crate) fn spawn(
 ) -> std::io::Result<std::thread::JoinHandle<()>> {
     let shared = Arc::clone(shared);
     std::thread::Builder::new().name("kafka-lookup".into()).spawn(move || run(&shared, &orders))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_broker_is_given_more_time_with_every_round_up_to_the_bound() {
+        let mut pending = Pending::new(Vec::new(), Instant::now());
+        let longest = Duration::from_secs(3);
+        let rounds: Vec<u64> = (0..4).map(|_| pending.take_patience(longest).as_secs()).collect();
+        assert_eq!(rounds, [1, 2, 3, 3]);
+    }
+
+    #[test]
+    fn a_rejoin_is_tried_with_space_between_until_nothing_is_stranded() {
+        let now = Instant::now();
+        let mut rejoin = Rejoin { wanted: Some("stranded"), ..Rejoin::default() };
+        assert_eq!(rejoin.take_due(true, true, now), None, "a rebalance runs");
+        assert_eq!(rejoin.take_due(true, false, now), Some("stranded"));
+        assert_eq!(rejoin.take_due(true, false, now + REJOIN_SPACING / 2), None);
+        assert_eq!(rejoin.take_due(true, false, now + REJOIN_SPACING), Some("stranded"));
+        assert_eq!(rejoin.take_due(false, false, now + REJOIN_SPACING * 2), None);
+        assert_eq!(rejoin.wanted, None, "it helped");
+    }
+
+    #[test]
+    fn a_rejoin_for_no_stranded_partition_is_tried_once() {
+        let now = Instant::now();
+        let mut rejoin = Rejoin { wanted: Some("refused"), once: true, last: None };
+        assert_eq!(rejoin.take_due(false, false, now), Some("refused"));
+        assert_eq!(rejoin.take_due(false, false, now + REJOIN_SPACING), None);
+        assert_eq!(rejoin.wanted, None);
+    }
 }

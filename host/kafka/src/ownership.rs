@@ -48,18 +48,32 @@ pub(crate) struct Owned {
     pub(crate) expected: NextOffset,
     /// What is read.
     pub(crate) reading: Reading,
+    /// True while it is paused by us. A pause outlives the assignment, so it has to be undone in any case (B5).
+    pub(crate) paused: bool,
+    /// True while the core knows of it.
+    pub(crate) announced: bool,
     /// An error that keeps coming.
     pub(crate) trouble: Option<Trouble>,
     /// Commits on their way.
     pub(crate) commits_out: u32,
-    /// True once the revocation has been answered: no further commit may be sent.
+    /// True once it is on its way out: no further commit may be sent, and nothing of it is announced any more.
     pub(crate) leaving: bool,
 }
 
 impl Owned {
     /// A partition as it is assigned now.
     pub(crate) fn new(epoch: Epoch, expected: NextOffset, reading: Reading) -> Self {
-        Self { assigned: epoch, current: epoch, expected, reading, trouble: None, commits_out: 0, leaving: false }
+        Self {
+            assigned: epoch,
+            current: epoch,
+            expected,
+            reading,
+            paused: matches!(reading, Reading::Held | Reading::Pending),
+            announced: reading != Reading::Pending,
+            trouble: None,
+            commits_out: 0,
+            leaving: false,
+        }
     }
 
     /// True when an epoch that the core names belongs to this assignment. Epochs rise within the process, so whatever
@@ -68,19 +82,50 @@ impl Owned {
         epoch >= self.assigned
     }
 
-    /// True when the core was told of this partition.
-    pub(crate) fn is_announced(&self) -> bool {
-        self.reading != Reading::Pending
-    }
-
-    /// True when we paused it.
-    pub(crate) fn is_paused(&self) -> bool {
-        matches!(self.reading, Reading::Held | Reading::Pending)
+    /// Notes that librdkafka gave its position up, which happens in every state and ends what was known of it: no seek
+    /// is answered before the next assignment. Gives what was read until then.
+    pub(crate) fn strand(&mut self) -> Reading {
+        std::mem::replace(&mut self.reading, Reading::Stranded)
     }
 }
 
 /// All assigned partitions.
 pub(crate) type Table = HashMap<Partition, Owned>;
+
+/// Withdraws partitions of which records came past the private queue: nothing of them is passed on or committed any more
+/// until they are assigned again. Gives those that the core has to be told of. They stay in the table, since a commit of
+/// theirs may be on its way and a pause has to be undone.
+pub(crate) fn withdraw_strayed(table: &mut Table, strayed: impl IntoIterator<Item = Partition>) -> Vec<Partition> {
+    let mut told = Vec::new();
+    for partition in strayed {
+        let Some(owned) = table.get_mut(&partition) else { continue };
+        owned.strand();
+        owned.leaving = true;
+        if std::mem::take(&mut owned.announced) {
+            told.push(partition);
+        }
+    }
+    told
+}
+
+/// Says of partitions that are being taken away which the core knows of. The others are not announced any more.
+pub(crate) fn withdraw_unannounced(table: &mut Table, partitions: &[Partition]) -> Vec<Partition> {
+    let mut announced = Vec::new();
+    for partition in partitions {
+        match table.get_mut(partition) {
+            Some(owned) if owned.announced => announced.push(*partition),
+            Some(owned) => owned.leaving = true,
+            None => {}
+        }
+    }
+    announced
+}
+
+/// Removes partitions; gives those that are paused.
+pub(crate) fn remove(table: &mut Table, partitions: &[Partition]) -> Vec<Partition> {
+    let removed = partitions.iter().filter_map(|partition| table.remove(partition).map(|owned| (*partition, owned)));
+    removed.filter(|(_, owned)| owned.paused).map(|(partition, _)| partition).collect()
+}
 
 /// The table behind its lock. The lock is also the commit lock: whether a partition is owned is checked and its commit
 /// sent under it, and a revocation waits until no commit of its partitions is on its way.
@@ -154,6 +199,40 @@ mod tests {
         ownership.lock().insert(P, owned);
         ownership.end_commit(&[(P, Epoch(1))]);
         assert_eq!(ownership.lock()[&P].commits_out, 1);
+    }
+
+    #[test]
+    fn a_position_is_given_up_in_every_state_and_a_pause_is_not_forgotten() {
+        for reading in [Reading::On, Reading::Seeking, Reading::Held, Reading::Pending, Reading::Stranded] {
+            let mut table = Table::from([(P, Owned::new(Epoch(1), NextOffset(0), reading))]);
+            let owned = table.get_mut(&P).expect("just put in");
+            assert_eq!((owned.strand(), owned.reading), (reading, Reading::Stranded));
+            assert_eq!(owned.announced, reading != Reading::Pending, "{reading:?}");
+            let paused = matches!(reading, Reading::Held | Reading::Pending);
+            assert_eq!(remove(&mut table, &[P]) == [P], paused, "{reading:?}");
+        }
+    }
+
+    #[test]
+    fn a_partition_with_stray_records_is_told_lost_once_and_commits_nothing_more() {
+        let mut owned = Owned::new(Epoch(1), NextOffset(0), Reading::On);
+        owned.commits_out = 1;
+        let ownership = Ownership::default();
+        ownership.lock().insert(P, owned);
+        let other = Partition { number: 4, ..P };
+        assert_eq!(withdraw_strayed(&mut ownership.lock(), [P, P, other]), [P], "each once, and only what is ours");
+        let table = ownership.lock();
+        assert_eq!((table[&P].reading, table[&P].leaving), (Reading::Stranded, true), "a new assignment is asked for");
+        drop(table);
+        assert!(withdraw_unannounced(&mut ownership.lock(), &[P]).is_empty(), "the core has heard of it");
+        assert!(!ownership.close_commits(&[P], Duration::ZERO), "a commit that is out is still waited for");
+    }
+
+    #[test]
+    fn what_was_not_announced_before_a_revocation_is_not_announced_during_it() {
+        let mut table = Table::from([(P, Owned::new(Epoch(1), NextOffset(0), Reading::Pending))]);
+        assert!(withdraw_unannounced(&mut table, &[P]).is_empty());
+        assert!(table[&P].leaving);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use gristmill_core::record::{Epoch, NextOffset, Partition};
 use crate::error::ClientErrorKind;
 use crate::event::Event;
 use crate::lookup::LookupOrder;
-use crate::ownership::{Owned, Reading};
+use crate::ownership::{Owned, Reading, remove, withdraw_unannounced};
 use crate::positions::{self, Patience, Start};
 use crate::shared::Shared;
 use crate::sys::{Code, List, OFFSET_END, OFFSET_INVALID, Protocol, Row, code_name};
@@ -27,7 +27,8 @@ pub(crate) fn assign(shared: &Shared, rows: &[Row]) {
         rows.iter().map(|row| shared.topics.partition(&row.topic, row.partition)).collect();
     if shared.is_closing() {
         // Nothing will be read any more, and look-ups would wait in vain: the event only wants its answer.
-        return answer_assign(shared, &List::new());
+        answer_assign(shared, &List::new());
+        return;
     }
     shared.tell(Event::Joined { partitions: partitions.len() });
     let patience = Patience::short(shared.settings.assign_wait_max);
@@ -37,7 +38,12 @@ pub(crate) fn assign(shared: &Shared, rows: &[Row]) {
         forward(shared, *partition);
     }
     let plans: Vec<Plan> = starts.into_iter().map(|(partition, start)| plan(shared, partition, start)).collect();
-    answer_assign(shared, &shared.list(plans.iter().map(|plan| (&plan.assignment.partition, plan.offset))));
+    let list = shared.list(plans.iter().map(|plan| (&plan.assignment.partition, plan.offset)));
+    if !answer_assign(shared, &list) && !plans.is_empty() {
+        // No record of them would ever come: they are not ours, and the group is asked for others.
+        let _ = shared.lookup_orders.send(LookupOrder::RejoinOnce("an assignment was refused by the client"));
+        return;
+    }
     pause(shared, &plans);
     publish(shared, &plans);
     drop(parked);
@@ -90,12 +96,15 @@ fn forward(shared: &Shared, partition: Partition) {
     }
 }
 
-fn answer_assign(shared: &Shared, list: &List) {
+/// True when the client took the partitions.
+fn answer_assign(shared: &Shared, list: &List) -> bool {
     let answered = match shared.client.protocol() {
         Protocol::Eager => shared.client.assign(Some(list)).map_err(|code| (code, String::new())),
         Protocol::Cooperative | Protocol::None => shared.client.assign_more(list),
     };
+    let taken = answered.is_ok();
     report(shared, "assigning", answered);
+    taken
 }
 
 /// Pauses what must not be read yet: partitions without a usable or known position.
@@ -133,7 +142,7 @@ fn give_up(shared: &Shared, rows: &[Row]) {
     let partitions: Vec<Partition> =
         rows.iter().map(|row| shared.topics.partition(&row.topic, row.partition)).collect();
     let lost = shared.client.assignment_lost();
-    let announced = withdraw_unannounced(shared, &partitions);
+    let announced = withdraw_unannounced(&mut shared.ownership.lock(), &partitions);
     if !lost && !announced.is_empty() && !shared.is_closing() {
         ask_core(shared, &announced);
     }
@@ -142,7 +151,7 @@ fn give_up(shared: &Shared, rows: &[Row]) {
         tracing::warn!("a commit was still on its way when its partitions were given up");
     }
     let parked = shared.parking.park();
-    let paused = remove(shared, &partitions);
+    let paused = remove(&mut shared.ownership.lock(), &partitions);
     if !paused.is_empty() {
         // The pause would outlive the assignment (B5).
         let list = shared.list(paused.iter().map(|partition| (partition, OFFSET_INVALID)));
@@ -161,29 +170,6 @@ fn give_up(shared: &Shared, rows: &[Row]) {
     }
 }
 
-/// Removes what the core never heard of; gives what it did hear of.
-fn withdraw_unannounced(shared: &Shared, partitions: &[Partition]) -> Vec<Partition> {
-    let mut table = shared.ownership.lock();
-    let mut announced = Vec::new();
-    let mut paused = Vec::new();
-    for partition in partitions {
-        match table.get(partition) {
-            Some(owned) if owned.is_announced() => announced.push(*partition),
-            Some(_) => {
-                table.remove(partition);
-                paused.push(*partition);
-            }
-            None => {}
-        }
-    }
-    drop(table);
-    if !paused.is_empty() {
-        let list = shared.list(paused.iter().map(|partition| (partition, OFFSET_INVALID)));
-        report(shared, "resuming", shared.client.resume(&list).map_err(|code| (code, String::new())));
-    }
-    announced
-}
-
 /// Lets the core finish what it can; waits until it answers or the deadline is over.
 fn ask_core(shared: &Shared, partitions: &[Partition]) {
     let id = shared.revocations.open();
@@ -192,13 +178,6 @@ fn ask_core(shared: &Shared, partitions: &[Partition]) {
     if !shared.revocations.wait(shared.settings.drain_max + ANSWER_GRACE) && !shared.is_closing() {
         shared.tell(Event::RevokeUnanswered { partitions: partitions.to_vec() });
     }
-}
-
-/// Removes partitions from what is ours; gives those that we had paused.
-fn remove(shared: &Shared, partitions: &[Partition]) -> Vec<Partition> {
-    let mut table = shared.ownership.lock();
-    let removed = partitions.iter().filter_map(|partition| table.remove(partition).map(|owned| (*partition, owned)));
-    removed.filter(|(_, owned)| owned.is_paused()).map(|(partition, _)| partition).collect()
 }
 
 /// An error in here must not vanish (B7).

@@ -8,12 +8,13 @@
 //! drop it, which makes a hole. So until every partition can be sought, each try seeks all of them again, and the
 //! epochs rise together with the answer, before the next record is taken.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use gristmill_core::io::{Assignment, Input, RequestError, RequestId, SeekTo, StartPosition};
 use gristmill_core::record::{Epoch, NextOffset, Partition};
 
-use crate::ownership::Reading;
+use crate::ownership::{Reading, Table};
 use crate::shared::Shared;
 use crate::sys::OFFSET_INVALID;
 
@@ -38,11 +39,49 @@ enum Purpose {
 }
 
 /// One partition of a seek.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Target {
     partition: Partition,
     epoch: Epoch,
     next: NextOffset,
+}
+
+/// The seeks that are being worked on. Each round of the fetch thread tries at most one of them, in turn: one try may
+/// take [`CALL_WAIT`], and whoever wants the thread to park waits for the round.
+#[derive(Default)]
+pub(crate) struct SeekJobs(VecDeque<SeekJob>);
+
+impl SeekJobs {
+    /// Puts one in line.
+    pub(crate) fn add(&mut self, job: SeekJob) {
+        self.0.push_back(job);
+    }
+
+    /// Puts a repair in line, if the partition is still read and no other waits to do the same.
+    pub(crate) fn add_repair(&mut self, table: &Table, partition: Partition) {
+        if !self.0.iter().any(|job| job.repairs(partition)) {
+            self.0.extend(SeekJob::repairing(table, partition));
+        }
+    }
+
+    /// True when there is nothing to try.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Tries the next that is due.
+    pub(crate) fn step(&mut self, shared: &Shared) {
+        if let Some(mut job) = self.take_due(Instant::now())
+            && !job.is_done_after_step(shared)
+        {
+            self.add(job);
+        }
+    }
+
+    fn take_due(&mut self, now: Instant) -> Option<SeekJob> {
+        let due = self.0.iter().position(|job| job.not_before <= now)?;
+        self.0.remove(due)
+    }
 }
 
 /// A seek that is being worked on.
@@ -58,13 +97,7 @@ impl SeekJob {
         Self { purpose, left, not_before: Instant::now() }
     }
 
-    /// True when it is time for the next try.
-    pub(crate) fn is_due(&self, now: Instant) -> bool {
-        self.not_before <= now
-    }
-
-    /// True when it repairs this partition: a second one would do the same.
-    pub(crate) fn repairs(&self, partition: Partition) -> bool {
+    fn repairs(&self, partition: Partition) -> bool {
         matches!(self.purpose, Purpose::Repair) && self.left.iter().any(|target| target.partition == partition)
     }
 
@@ -79,6 +112,7 @@ impl SeekJob {
         for target in &left {
             if let Some(owned) = table.get_mut(&target.partition).filter(|owned| owned.covers(target.epoch)) {
                 if owned.reading == Reading::Held {
+                    owned.paused = false;
                     paused.push(*target);
                 }
                 if matches!(owned.reading, Reading::On | Reading::Held) {
@@ -108,8 +142,7 @@ impl SeekJob {
     }
 
     /// A seek to where we are already, if the partition is still read.
-    pub(crate) fn repairing(shared: &Shared, partition: Partition) -> Option<Self> {
-        let table = shared.ownership.lock();
+    fn repairing(table: &Table, partition: Partition) -> Option<Self> {
         let owned = table.get(&partition).filter(|owned| owned.reading == Reading::On)?;
         let target = Target { partition, epoch: owned.current, next: owned.expected };
         Some(Self::new(Purpose::Repair, vec![target]))
@@ -119,7 +152,7 @@ impl SeekJob {
     pub(crate) fn is_done_after_step(&mut self, shared: &Shared) -> bool {
         self.not_before = Instant::now() + AGAIN;
         if matches!(self.purpose, Purpose::Repair) {
-            self.drop_what_was_overtaken(shared);
+            self.drop_what_was_overtaken(&shared.ownership.lock());
         }
         self.drop_what_is_gone(shared);
         let sought = if self.left.is_empty() { Vec::new() } else { self.seek_once(shared) };
@@ -147,8 +180,7 @@ impl SeekJob {
 
     /// A repair is of one reading only, and leads to where that stands now. A seek that the core ordered meanwhile goes
     /// somewhere else, and an old repair after it would skip what lies between.
-    fn drop_what_was_overtaken(&mut self, shared: &Shared) {
-        let table = shared.ownership.lock();
+    fn drop_what_was_overtaken(&mut self, table: &Table) {
         self.left.retain_mut(|target| match table.get(&target.partition) {
             Some(owned) if owned.reading == Reading::On && owned.current == target.epoch => {
                 target.next = owned.expected;
@@ -217,23 +249,28 @@ fn arrive(shared: &Shared, sought: &[Target]) -> Vec<(Partition, Result<Epoch, R
 }
 
 /// Tells the core of partitions whose start became known late. Under the lock, so that a revocation either finds them
-/// announced or has removed them.
+/// announced or keeps them from being.
 fn begin(shared: &Shared, assignments: &[Assignment], sought: &[Target]) {
     let mut table = shared.ownership.lock();
     let mut known = Vec::new();
     for assignment in assignments {
         let Some(owned) = table.get_mut(&assignment.partition) else { continue };
-        if owned.reading != Reading::Pending || !owned.covers(assignment.epoch) {
+        if owned.announced || owned.leaving || !owned.covers(assignment.epoch) {
             continue;
         }
         if let StartPosition::Unusable(_) = assignment.start {
-            owned.reading = Reading::Held;
-            known.push(*assignment);
+            if owned.reading == Reading::Pending {
+                owned.reading = Reading::Held;
+            }
         } else if let Some(target) = sought.iter().find(|target| target.partition == assignment.partition) {
             owned.reading = Reading::On;
+            owned.paused = false;
             owned.expected = target.next;
-            known.push(*assignment);
+        } else {
+            continue;
         }
+        owned.announced = true;
+        known.push(*assignment);
     }
     if !known.is_empty() {
         shared.input(Input::Assigned(known));
@@ -247,5 +284,78 @@ fn resume(shared: &Shared, targets: &[Target]) {
     let list = shared.list(targets.iter().map(|target| (&target.partition, OFFSET_INVALID)));
     if let Err(code) = shared.client.resume(&list) {
         tracing::debug!(?code, "resume failed");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gristmill_core::record::Topic;
+
+    use super::*;
+    use crate::ownership::Owned;
+
+    const P: Partition = Partition { topic: Topic(0), number: 3 };
+    const Q: Partition = Partition { topic: Topic(0), number: 4 };
+
+    fn table(partitions: &[Partition]) -> Table {
+        let owned = |partition: &Partition| (*partition, Owned::new(Epoch(1), NextOffset(100), Reading::On));
+        partitions.iter().map(owned).collect()
+    }
+
+    fn next_of(job: &SeekJob) -> Vec<NextOffset> {
+        job.left.iter().map(|target| target.next).collect()
+    }
+
+    /// A repair to 100 cannot be done yet. The core seeks to 50, which can. Done now, the repair would skip 50 to 99,
+    /// and they would be committed over.
+    #[test]
+    fn a_repair_that_a_seek_overtook_is_dropped() {
+        let mut table = table(&[P]);
+        let mut repair = SeekJob::repairing(&table, P).expect("it is read");
+        let owned = table.get_mut(&P).expect("just put in");
+        owned.reading = Reading::Seeking;
+        repair.drop_what_was_overtaken(&table);
+        assert_eq!(next_of(&repair), [], "while the seek is under way");
+        let mut repair =
+            SeekJob::new(Purpose::Repair, vec![Target { partition: P, epoch: Epoch(1), next: NextOffset(100) }]);
+        let owned = table.get_mut(&P).expect("just put in");
+        (owned.reading, owned.current, owned.expected) = (Reading::On, Epoch(2), NextOffset(50));
+        repair.drop_what_was_overtaken(&table);
+        assert_eq!(next_of(&repair), [], "after the seek");
+    }
+
+    #[test]
+    fn a_repair_leads_to_where_its_reading_stands_at_each_try() {
+        let mut table = table(&[P]);
+        let mut repair = SeekJob::repairing(&table, P).expect("it is read");
+        table.get_mut(&P).expect("just put in").expected = NextOffset(107);
+        repair.drop_what_was_overtaken(&table);
+        assert_eq!(next_of(&repair), [NextOffset(107)]);
+    }
+
+    #[test]
+    fn errors_without_end_leave_one_repair_for_each_partition_that_is_read() {
+        let mut table = table(&[P, Q]);
+        table.get_mut(&Q).expect("just put in").reading = Reading::Held;
+        let mut jobs = SeekJobs::default();
+        for _ in 0..1000 {
+            jobs.add_repair(&table, P);
+            jobs.add_repair(&table, Q);
+        }
+        assert_eq!(jobs.0.len(), 1);
+    }
+
+    #[test]
+    fn a_round_tries_one_job_and_those_that_wait_keep_no_other_back() {
+        let table = table(&[P, Q]);
+        let mut jobs = SeekJobs::default();
+        jobs.add_repair(&table, P);
+        jobs.add_repair(&table, Q);
+        let now = Instant::now();
+        jobs.0[0].not_before = now + AGAIN;
+        let due = jobs.take_due(now).expect("one is due");
+        assert!(due.repairs(Q));
+        assert!(jobs.take_due(now).is_none() && !jobs.is_empty(), "the other waits for its time");
+        assert!(jobs.take_due(now + AGAIN).is_some_and(|job| job.repairs(P)));
     }
 }

@@ -49,8 +49,9 @@ pub struct ConsumerSettings {
     pub properties: Vec<(String, String)>,
     /// Copy headers. They cost time also where there are none, so ask only where plugin or dead letters need them.
     pub headers: bool,
-    /// Budget for the bytes of fetched records, wherever they are in the process. Exceeded by at most one chunk (about a
-    /// mebibyte, or one larger record); then no records are taken until some are gone.
+    /// Budget for the bytes of fetched records, wherever they are in the process. Exceeded by at most one chunk; then no
+    /// records are taken until some are gone. A chunk aims at a mebibyte by the sizes seen before it, so it is larger where
+    /// large records follow small ones; what the client holds back for it, `queued.max.messages.kbytes` and one fetch, is its bound.
     pub buffer_bytes_max: u64,
     /// How long the core has to answer a revocation (B4).
     pub drain_max: Duration,

@@ -58,7 +58,13 @@ impl Topics {
         (0..).map(Topic).zip(known.names.iter().map(|name| Arc::clone(&name.text))).collect()
     }
 
-    /// A partition by its topic's name.
+    /// A partition by its topic's name, if the topic has a number.
+    pub(crate) fn known_partition(&self, name: &CStr, number: i32) -> Option<Partition> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.numbers.get(name).map(|topic| Partition { topic: *topic, number })
+    }
+
+    /// A partition by its topic's name; a new name gets a number.
     pub(crate) fn partition(&self, name: &CStr, number: i32) -> Partition {
         Partition { topic: self.number(name), number }
     }
@@ -74,6 +80,14 @@ mod tests {
         let orders = topics.number(c"orders");
         assert_ne!(topics.number(c"payments"), orders);
         assert_eq!(topics.number(c"orders"), orders);
+        assert_eq!(topics.known_partition(c"orders", 2), Some(Partition { topic: orders, number: 2 }));
+    }
+
+    #[test]
+    fn asking_for_a_name_that_has_no_number_gives_it_none() {
+        let topics = Topics::default();
+        assert_eq!(topics.known_partition(c"", 0), None);
+        assert!(topics.all().is_empty());
     }
 
     #[test]

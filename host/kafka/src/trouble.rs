@@ -27,13 +27,11 @@ pub(crate) fn note(
     code: Code,
     message: Message<'_>,
 ) -> Vec<Event> {
-    match owned.reading {
-        // The client gives the position up in the middle of a seek as well, and answers no seek from then on.
-        Reading::On | Reading::Seeking if code == Code::AutoOffsetReset => {
-            return note_out_of_range(shared, partition, owned);
-        }
-        Reading::On => {}
-        Reading::Seeking | Reading::Held | Reading::Pending | Reading::Stranded => return Vec::new(),
+    if code == Code::AutoOffsetReset {
+        return note_out_of_range(shared, partition, owned);
+    }
+    if owned.reading != Reading::On {
+        return Vec::new();
     }
     let known = owned.trouble.filter(|trouble| trouble.code == code);
     let mut trouble = known.unwrap_or(Trouble { code, since: Instant::now(), reported: false });
@@ -68,11 +66,11 @@ pub(crate) fn note(
 /// The position is not in the log any more, or not yet. librdkafka reads this partition no further until it is assigned
 /// again. With a policy, a rejoin of the group lets the assignment resolve the position by that policy.
 fn note_out_of_range(shared: &Shared, partition: Partition, owned: &mut Owned) -> Vec<Event> {
-    let was_read = owned.reading == Reading::On;
-    owned.reading = Reading::Stranded;
-    if !was_read {
-        // The core waits for a seek; its next try finds the partition stranded and asks for a new assignment.
-        return Vec::new();
+    match owned.strand() {
+        Reading::On => {}
+        // Whatever makes it readable is a seek, of the core or of a late start: that finds the partition stranded and
+        // asks for a new assignment. Earlier it would help nobody, and a rejoin disturbs all partitions.
+        Reading::Seeking | Reading::Held | Reading::Pending | Reading::Stranded => return Vec::new(),
     }
     if shared.settings.on_out_of_range != RangePolicy::Hold {
         shared.ask_rejoin("a position is out of range");
