@@ -39,7 +39,7 @@ impl Narrator {
         match report {
             Report::Assigned { partition, start } => tell_start(&topic(partition), partition.number, start),
             Report::Removed { partition, lost: true, records } => {
-                warn!(topic = %topic(partition), partition = partition.number, records, "lost a partition; its unfinished records come again elsewhere");
+                warn!(topic = %topic(partition), partition = partition.number, records, "lost a partition; what was unfinished of it is not committed");
             }
             Report::Removed { partition, lost: false, records } => {
                 info!(topic = %topic(partition), partition = partition.number, records, "gave a partition back");
@@ -135,7 +135,7 @@ fn tell_start(topic: &str, partition: i32, start: &StartPosition) {
                 topic,
                 partition,
                 next_offset = next.0,
-                "assigned; nothing was committed, so kafka.auto_offset_reset chose the start"
+                "assigned; no committed offset could be used, so the configured policy chose the start"
             );
         }
         StartPosition::Unusable(trouble) => {

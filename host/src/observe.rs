@@ -141,6 +141,10 @@ impl Observer {
                 let topic = topics.name(partition.topic);
                 warn!(%topic, partition = partition.number, wanted = wanted.0, next_offset = next.0, "the committed offset is not in the log; went on where kafka.on_out_of_range says");
             }
+            Event::TopicRecreated { partition, wanted } => {
+                let topic = topics.name(partition.topic);
+                warn!(%topic, partition = partition.number, wanted = wanted.0, "the topic was deleted and created again; the offset is of the old one, so the start is chosen as if nothing was committed");
+            }
             Event::RevokeUnanswered { partitions } => {
                 warn!(
                     partitions = partitions.len(),

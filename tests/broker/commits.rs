@@ -35,7 +35,7 @@ fn committed(cluster: &MockCluster, group: &str) -> Option<i64> {
 }
 
 #[test]
-fn metadata_and_leader_epoch_go_with_a_commit() {
+fn c7_metadata_and_leader_epoch_go_with_a_commit() {
     let (cluster, mut member) = reader("digest");
     let last = member.seen.last().expect("ten came").facts;
     assert!(last.leader_epoch.is_some(), "the mock stamps records with a leader epoch");
@@ -51,7 +51,9 @@ fn metadata_and_leader_epoch_go_with_a_commit() {
     assert_eq!(member.commit_ends[&id], Ok(()));
     let found = cluster.committed("digest", "orders", 0).expect("an answer").expect("was committed");
     assert_eq!(found.offset, 10);
-    assert_eq!(found.metadata, digest.as_bytes());
+    let metadata = String::from_utf8(found.metadata).expect("is text");
+    let topic_id = metadata.strip_prefix("sha256:0f3a topic-id=").expect("the digest, then the topic's id");
+    assert_eq!(topic_id.len(), 22, "sixteen bytes in base64: {topic_id}");
     // The mock keeps no leader epoch, but refuses one that is not the log's: which shows that it was sent.
     let wrong = CommitOffset { leader_epoch: Some(LeaderEpoch(99)), next: behind(2), ..offset };
     let id = member.commit_offsets(vec![wrong], digest);

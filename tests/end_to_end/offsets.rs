@@ -40,6 +40,49 @@ fn deleted_records_can_be_passed_over_where_the_operator_says_so() {
     assert_eq!((seen.handed_over(), seen.missing(&loaded)), (40, "0: 0..60".to_owned()));
 }
 
+/// O1: a topic that is deleted and created again is a topic in which the group has committed nothing, however fast it goes
+/// and however far the new one has grown. Nothing of the old one is committed for the new.
+#[test]
+fn a_topic_that_is_recreated_at_once_is_read_from_its_start() {
+    let broker = shared_broker();
+    let pipeline = Pipeline::new(broker, "recreated").set("batch", "max_wait", "\"100ms\"");
+    let old = pipeline.load(2, 100);
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&old.end_offsets(), SOON);
+    let new = pipeline.recreate(2, 150);
+    host.wait_for_line("the topic was deleted and created again", SOON);
+    host.wait_until("all of the new topic handed over", SOON, |lines| {
+        Seen::from_lines(after_recreation(lines)).missing(&new).is_empty().then_some(())
+    });
+    pipeline.wait_until_committed(&new.end_offsets(), SOON);
+    let lines = stop(host);
+    assert_eq!(Seen::from_lines(after_recreation(&lines)).repeats(), 0);
+}
+
+/// O1: where nothing may be assumed, the new topic is held.
+#[test]
+fn a_topic_that_is_recreated_holds_where_the_operator_chose_error() {
+    let broker = shared_broker();
+    let pipeline = Pipeline::new(broker, "recreated-held").set("batch", "max_wait", "\"100ms\"");
+    let old = pipeline.load(1, 100);
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&old.end_offsets(), SOON);
+    stop(host);
+    let pipeline = pipeline.set("kafka", "auto_offset_reset", "\"error\"");
+    let host = pipeline.run();
+    host.wait_for_line("resumes at the committed offset", SOON);
+    let _ = pipeline.recreate(1, 150);
+    host.wait_for_line("the topic was deleted and created again", SOON);
+    host.wait_for_line("the group has committed nothing and kafka.auto_offset_reset is", SOON);
+    let lines = stop(host);
+    assert_eq!(Seen::from_lines(after_recreation(&lines)).handed_over(), 0);
+}
+
+fn after_recreation(lines: &[String]) -> &[String] {
+    let told = lines.iter().rposition(|line| line.contains("the topic was deleted and created again"));
+    &lines[told.map_or(lines.len(), |at| at + 1)..]
+}
+
 /// O1: a group without offsets is held where nothing may be assumed.
 #[test]
 fn a_group_without_offsets_is_held_where_the_operator_chose_error() {

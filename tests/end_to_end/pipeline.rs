@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use gristmill_tests::{Host, Loaded, Seen, create_topic, load, load_more, plugin, put, unique};
+use gristmill_tests::{Host, Loaded, Seen, create_topic, load, load_more, plugin, put, recreate_topic, unique};
 use xtask::kafka::Broker;
 
 /// Longer than anything takes on a machine that compiles meanwhile; a test that waits so long has failed.
@@ -46,6 +46,12 @@ impl<'b> Pipeline<'b> {
     /// Puts more records into the topic.
     pub(crate) fn load_more(&self, loaded: &mut Loaded, records: u64) {
         load_more(&self.broker.bootstrap(), &self.topic, loaded, records);
+    }
+
+    /// Deletes the topic, creates it again at once and puts records into the new one.
+    pub(crate) fn recreate(&self, partitions: i32, records: u64) -> Loaded {
+        recreate_topic(&self.broker.bootstrap(), &self.topic, partitions);
+        load(&self.broker.bootstrap(), &self.topic, partitions, records)
     }
 
     /// Puts one record with this key into partition 0.

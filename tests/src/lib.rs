@@ -15,6 +15,6 @@ mod temporary;
 pub use broker::{shared_broker, unique};
 pub use host::{Host, plugin};
 pub use lines::Lines;
-pub use load::{Loaded, create_topic, load, load_more, put};
+pub use load::{Loaded, create_topic, load, load_more, put, recreate_topic};
 pub use seen::Seen;
 pub use temporary::TemporaryFolder;

@@ -22,16 +22,38 @@ const WITHIN: Duration = Duration::from_secs(60);
 ///
 /// When the broker refuses it.
 pub fn create_topic(bootstrap: &str, topic: &str, partitions: i32) {
-    let made: Result<AdminClient<DefaultClientContext>, _> = settings(bootstrap).create();
-    let admin = made.unwrap_or_else(|error| panic!("cannot make an admin client: {error}"));
-    let new = NewTopic::new(topic, partitions, TopicReplication::Fixed(1));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.unwrap_or_else(|error| panic!("cannot make a runtime: {error}"));
-    let results = runtime.block_on(admin.create_topics([&new], &AdminOptions::new().operation_timeout(Some(WITHIN))));
+    let results = as_admin(bootstrap, async |admin| {
+        let new = NewTopic::new(topic, partitions, TopicReplication::Fixed(1));
+        admin.create_topics([&new], &AdminOptions::new().operation_timeout(Some(WITHIN))).await
+    });
     match results.as_deref() {
         Ok([Ok(_)]) => {}
         other => panic!("cannot create topic {topic}: {other:?}"),
     }
+}
+
+/// Deletes a topic and creates it again at once: nobody who reads it finds it missing in between.
+///
+/// # Panics
+///
+/// When the broker refuses it.
+pub fn recreate_topic(bootstrap: &str, topic: &str, partitions: i32) {
+    as_admin(bootstrap, async |admin| {
+        let options = AdminOptions::new().operation_timeout(Some(WITHIN));
+        let deleted = admin.delete_topics(&[topic], &options).await;
+        assert!(matches!(deleted.as_deref(), Ok([Ok(_)])), "cannot delete topic {topic}: {deleted:?}");
+        let new = NewTopic::new(topic, partitions, TopicReplication::Fixed(1));
+        let created = admin.create_topics([&new], &options).await;
+        assert!(matches!(created.as_deref(), Ok([Ok(_)])), "cannot create topic {topic} again: {created:?}");
+    });
+}
+
+fn as_admin<T>(bootstrap: &str, act: impl AsyncFnOnce(AdminClient<DefaultClientContext>) -> T) -> T {
+    let admin: Result<AdminClient<DefaultClientContext>, _> = settings(bootstrap).create();
+    let admin = admin.unwrap_or_else(|error| panic!("cannot make an admin client: {error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.unwrap_or_else(|error| panic!("cannot make a runtime: {error}"));
+    runtime.block_on(act(admin))
 }
 
 /// What was put into a topic.

@@ -57,11 +57,13 @@ fn collect(folder: &Path, prefix: &str, files: &mut Vec<Source>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
         let name = entry.file_name().to_string_lossy().into_owned();
+        // The history is a file where the checkout is one of several.
+        if LEFT_OUT.contains(&name.as_str()) {
+            continue;
+        }
         let path = format!("{prefix}{name}");
         if entry.file_type().unwrap().is_dir() {
-            if !LEFT_OUT.contains(&name.as_str()) {
-                collect(&entry.path(), &format!("{path}/"), files);
-            }
+            collect(&entry.path(), &format!("{path}/"), files);
         } else if let Ok(text) = std::fs::read_to_string(entry.path()) {
             files.push(Source { path, text });
         }

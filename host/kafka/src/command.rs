@@ -13,6 +13,7 @@ use gristmill_core::record::{Epoch, Partition};
 
 use crate::error::commit_error;
 use crate::ownership::Table;
+use crate::recreation;
 use crate::shared::Shared;
 use crate::sys::{ClientEvent, Code, List};
 
@@ -79,13 +80,15 @@ pub(crate) fn run(shared: &Shared, orders: &Receiver<CommitOrder>) {
 fn send(shared: &Shared, id: RequestId, offsets: &[CommitOffset], metadata: &str, ticket: usize) -> Option<Sent> {
     let mut list = List::new();
     let mut table = shared.ownership.lock();
+    recreation::look(shared, &mut table);
     let ours = ours(&table, offsets);
     let partitions: Vec<(Partition, Epoch)> =
         ours.iter().map(|(offset, assigned)| (offset.partition, *assigned)).collect();
     for (offset, _) in &ours {
         if let Some(name) = shared.topics.name(offset.partition.topic) {
             let epoch = offset.leader_epoch.map(|epoch| epoch.0);
-            list.push_commit(&name.raw, offset.partition.number, offset.next.0, epoch, metadata.as_bytes());
+            let metadata = shared.topics.ids.marked(&name.raw, metadata);
+            list.push_commit(&name.raw, offset.partition.number, offset.next.0, epoch, &metadata);
         }
     }
     let sent = if partitions.is_empty() {

@@ -17,11 +17,12 @@ use crate::close::{self, CloseBy, Threads};
 use crate::command::{self, CommitOrder};
 use crate::error::StartError;
 use crate::event::Event;
+use crate::log::{self, LogLine};
 use crate::lookup::{self, LookupOrder};
 use crate::parking::Work;
 use crate::settings::{ClientProperties, ConsumerSettings};
 use crate::shared::Shared;
-use crate::sys::{Client, ClientKind, List, code_name};
+use crate::sys::{Client, ClientKind, List, LogSink, code_name};
 use crate::topics::Topics;
 use crate::{events, fetch};
 
@@ -46,11 +47,13 @@ impl Consumer {
     /// brokers are no error here; see [`crate::reach`].
     pub fn start(settings: ConsumerSettings, outbox: UnboundedSender<Event>) -> Result<Self, StartError> {
         let properties = ClientProperties::of(&settings)?;
-        let client = create(ClientKind::Consumer, &properties)?;
+        let topics = Arc::new(Topics::default());
+        let (log, lines) = channel();
+        let tap = log::tap(&properties, Arc::clone(&topics), log);
+        let client = create(ClientKind::Consumer, &properties.telling_of_topics(), tap)?;
         let reports = client.events().ok_or_else(|| StartError::Client { text: "it has no group".to_owned() })?;
         let (commit_orders, for_command) = channel();
         let (lookup_orders, for_lookup) = channel();
-        let topics = Arc::new(Topics::default());
         let names = settings.subscription();
         for name in names.iter().filter(|name| !name.as_bytes().starts_with(b"^")) {
             topics.number(name);
@@ -66,7 +69,7 @@ impl Consumer {
             outbox.clone(),
         ));
         // Those that did start would wait for ever.
-        let threads = spawn(&shared, for_command, for_lookup).inspect_err(|_| close::stop_threads(&shared))?;
+        let threads = spawn(&shared, for_command, for_lookup, lines).inspect_err(|_| close::stop_threads(&shared))?;
         let consumer = Self { shared: Arc::downgrade(&shared), threads: Mutex::new(Some(threads)), topics, outbox };
         // On an error the consumer is dropped, which ends its threads.
         shared.client.subscribe(&subscription).map_err(|code| StartError::Subscribe { code: code_name(code) })?;
@@ -159,6 +162,7 @@ fn spawn(
     shared: &Arc<Shared>,
     for_command: Receiver<CommitOrder>,
     for_lookup: Receiver<LookupOrder>,
+    lines: Receiver<LogLine>,
 ) -> Result<Threads, StartError> {
     let close_by = Arc::new(CloseBy::default());
     let thread = |name| move |source| StartError::Thread { name, source };
@@ -166,14 +170,14 @@ fn spawn(
         fetch: fetch::spawn(shared).map_err(thread("kafka-fetch"))?,
         command: command::spawn(shared, for_command).map_err(thread("kafka-commit"))?,
         lookup: lookup::spawn(shared, for_lookup).map_err(thread("kafka-lookup"))?,
-        events: events::spawn(shared, Arc::clone(&close_by)).map_err(thread("kafka-events"))?,
+        events: events::spawn(shared, lines, Arc::clone(&close_by)).map_err(thread("kafka-events"))?,
         close_by,
     })
 }
 
 /// Creates a client with these properties. Its errors name no secret.
-pub(crate) fn create(kind: ClientKind, properties: &ClientProperties) -> Result<Client, StartError> {
+pub(crate) fn create(kind: ClientKind, properties: &ClientProperties, log: LogSink) -> Result<Client, StartError> {
     let owned = properties.raw();
     let pairs: Vec<(&CStr, &CStr)> = owned.iter().map(|(name, value)| (name.as_c_str(), value.as_c_str())).collect();
-    Client::new(kind, &pairs).map_err(|text| StartError::Client { text: properties.without_secrets(&text) })
+    Client::new(kind, &pairs, log).map_err(|text| StartError::Client { text: properties.without_secrets(&text) })
 }

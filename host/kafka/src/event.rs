@@ -65,6 +65,14 @@ pub enum Event {
         /// Where reading goes on.
         now: NextOffset,
     },
+    /// A position belongs to a topic that was deleted; there is a new one of the same name, in which the group has
+    /// committed nothing (O1).
+    TopicRecreated {
+        /// Which partition.
+        partition: Partition,
+        /// The position in the old topic.
+        wanted: NextOffset,
+    },
     /// The core's answer to a revocation did not come in time; the partitions went without it (B4).
     RevokeUnanswered {
         /// Which ones.

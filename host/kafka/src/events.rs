@@ -4,13 +4,15 @@
 
 use std::ffi::CString;
 use std::sync::Arc;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use gristmill_core::io::Input;
 
+use crate::close::CloseBy;
 use crate::error::ClientErrorKind;
 use crate::event::Event;
-use crate::log::LogGate;
+use crate::log::{LogGate, LogLine};
 use crate::ownership::withdraw_strayed;
 use crate::rebalance;
 use crate::shared::Shared;
@@ -25,26 +27,30 @@ const CLOSE_WAIT: Duration = Duration::from_millis(5);
 const MISSING: &str = "Subscribed topic not available: ";
 
 /// Runs until closing was asked for and done, or its deadline passed. True when the group was left.
-pub(crate) fn run(shared: &Shared, close_by: &crate::close::CloseBy) -> bool {
+pub(crate) fn run(shared: &Shared, lines: &Receiver<LogLine>, close_by: &CloseBy) -> bool {
     let mut gate = LogGate::default();
     while !shared.is_closing() {
-        if let Some(event) = shared.reports.poll(IDLE_WAIT) {
-            handle(shared, &mut gate, event);
-        }
+        serve(shared, &mut gate, lines, IDLE_WAIT);
     }
     if let Err((code, text)) = shared.client.begin_close(&shared.reports) {
         tracing::warn!(?code, text, "closing could not begin");
         return false;
     }
     while !shared.client.closed() && close_by.is_ahead(Instant::now()) {
-        if let Some(event) = shared.reports.poll(CLOSE_WAIT) {
-            handle(shared, &mut gate, event);
-        }
+        serve(shared, &mut gate, lines, CLOSE_WAIT);
     }
     shared.client.closed()
 }
 
-fn handle(shared: &Shared, gate: &mut LogGate, event: ClientEvent) {
+/// Waits for one report, then writes the log lines that came until then.
+fn serve(shared: &Shared, gate: &mut LogGate, lines: &Receiver<LogLine>, wait: Duration) {
+    if let Some(event) = shared.reports.poll(wait) {
+        handle(shared, event);
+    }
+    lines.try_iter().for_each(|line| gate.log(&line));
+}
+
+fn handle(shared: &Shared, event: ClientEvent) {
     match event {
         ClientEvent::Assign(rows) => rebalance::assign(shared, &rows),
         ClientEvent::Revoke(rows) => rebalance::revoke(shared, &rows),
@@ -53,7 +59,6 @@ fn handle(shared: &Shared, gate: &mut LogGate, event: ClientEvent) {
             Ok(statistics) => shared.tell(Event::Statistics(statistics)),
             Err(error) => tracing::debug!(%error, "statistics could not be read"),
         },
-        ClientEvent::Log { level, facility, text } => gate.log(level, &facility, &text),
         ClientEvent::StrayRecords(places) => give_strays_up(shared, places),
         ClientEvent::Committed { .. } => {}
         ClientEvent::Other(name) => tracing::debug!(name, "event ignored"),
@@ -110,8 +115,9 @@ fn missing_topic<'a>(shared: &'a Shared, text: &str) -> Option<&'a str> {
 /// Starts the thread.
 pub(crate) fn spawn(
     shared: &Arc<Shared>,
-    close_by: Arc<crate::close::CloseBy>,
+    lines: Receiver<LogLine>,
+    close_by: Arc<CloseBy>,
 ) -> std::io::Result<std::thread::JoinHandle<bool>> {
     let shared = Arc::clone(shared);
-    std::thread::Builder::new().name("kafka-events".into()).spawn(move || run(&shared, &close_by))
+    std::thread::Builder::new().name("kafka-events".into()).spawn(move || run(&shared, &lines, &close_by))
 }

@@ -13,6 +13,7 @@ use crate::arena::{ChunkBuilder, RecordBody};
 use crate::event::Event;
 use crate::ownership::{Owned, Reading, Table};
 use crate::parking::{Next, Work};
+use crate::recreation;
 use crate::seek::{SeekJob, SeekJobs};
 use crate::shared::Shared;
 use crate::sys::{Batch, Message};
@@ -42,6 +43,7 @@ pub(crate) fn run(shared: &Shared) {
             Next::Work(Work::Repair(partition)) => jobs.add_repair(&shared.ownership.lock(), partition),
             Next::Fetch => {}
         }
+        recreation::look(shared, &mut shared.ownership.lock());
         jobs.step(shared);
         let wait = if jobs.is_empty() { IDLE_WAIT } else { SEEK_AGAIN };
         if shared.credit.wait(wait, &shared.parking.attention) {
@@ -86,6 +88,7 @@ fn pass_on(shared: &Shared, batch: &Batch<'_>, pace: &mut Pace) {
     let builder = ChunkBuilder::new(&shared.credit, batch.len(), bytes, shared.settings.headers);
     let mut passing = Passing { shared, builder, facts: Vec::with_capacity(batch.len()), dropped: 0, news: Vec::new() };
     let mut table = shared.ownership.lock();
+    recreation::look(shared, &mut table);
     let mut from = 0;
     while from < batch.len() {
         from = passing.take_run(&mut table, batch, from);

@@ -33,11 +33,13 @@ mod positions;
 pub mod properties;
 mod reach;
 mod rebalance;
+mod recreation;
 mod seek;
 mod settings;
 mod shared;
 mod statistics;
 mod sys;
+mod topic_ids;
 mod topics;
 mod trouble;
 

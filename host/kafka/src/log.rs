@@ -1,12 +1,60 @@
 //! librdkafka's log lines as tracing events, at a bounded rate: a broker that is down for an hour does not write a
 //! million lines.
 
+use std::ffi::CStr;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
+
+use crate::settings::ClientProperties;
+use crate::sys::LogSink;
+use crate::topics::Topics;
 
 /// So many lines are let through in one window.
 const LINES: u32 = 20;
 /// The length of a window.
 const WINDOW: Duration = Duration::from_secs(10);
+
+/// Severities as syslog counts: librdkafka's default, and that of lines which `debug` asks for.
+const INFO: i32 = 6;
+const DEBUG: i32 = 7;
+
+/// One line.
+pub(crate) struct LogLine {
+    /// Severity as syslog counts: 3 and less is an error, 4 a warning.
+    level: i32,
+    /// librdkafka's short name for the place.
+    facility: String,
+    /// The line.
+    text: String,
+}
+
+/// Hears a consumer's lines: learns topic ids from them at once, and leaves those that the operator wants to see for the
+/// event thread.
+pub(crate) fn tap(properties: &ClientProperties, topics: Arc<Topics>, lines: Sender<LogLine>) -> LogSink {
+    let shown = shown_level(properties);
+    Box::new(move |level, facility, text| {
+        if level >= DEBUG {
+            topics.ids.hear(text);
+        }
+        if level <= shown {
+            let owned = |chars: &CStr| chars.to_string_lossy().into_owned();
+            // Without the thread the consumer is closed, and nobody is left to read it.
+            let _ = lines.send(LogLine { level, facility: owned(facility), text: owned(text) });
+        }
+    })
+}
+
+/// For clients whose lines nobody reads.
+pub(crate) fn unheard() -> LogSink {
+    Box::new(|_, _, _| {})
+}
+
+/// Up to which severity lines are shown. The client gives all, since topic ids come with debug lines.
+fn shown_level(properties: &ClientProperties) -> i32 {
+    let asked = properties.value("log_level").and_then(|level| level.trim().parse().ok());
+    if properties.debug_asked() { DEBUG } else { asked.unwrap_or(INFO) }
+}
 
 /// Lets a bounded number of lines through and counts the others.
 #[derive(Debug, Default)]
@@ -18,10 +66,11 @@ pub(crate) struct LogGate {
 
 impl LogGate {
     /// Writes a line, or counts it.
-    pub(crate) fn log(&mut self, level: i32, facility: &str, text: &str) {
+    pub(crate) fn log(&mut self, line: &LogLine) {
         if !self.lets_through(Instant::now()) {
             return;
         }
+        let LogLine { level, facility, text } = line;
         match level {
             ..=3 => tracing::error!(target: "librdkafka", facility, "{text}"),
             4 => tracing::warn!(target: "librdkafka", facility, "{text}"),

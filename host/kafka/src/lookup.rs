@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use gristmill_core::io::{Assignment, Input, RequestId, StartPosition};
+use gristmill_core::io::{Assignment, Input, OffsetTrouble, RequestId, StartPosition};
 use gristmill_core::record::{Epoch, NextOffset, Partition};
 
 use crate::error::lookup_error;
@@ -27,6 +27,8 @@ const REJOIN_SPACING: Duration = Duration::from_secs(5);
 /// How long the first round may take. Slower brokers get twice as long with every round, up to the wait for a look-up:
 /// an order that comes meanwhile waits for the round, and most brokers need no longer than this.
 const FIRST_PATIENCE: Duration = Duration::from_secs(1);
+/// How long the ends of a log are waited for that only a text needs.
+const ENDS_WAIT: Duration = Duration::from_secs(2);
 /// How long the thread waits when it has nothing to do. An order ends the wait.
 const IDLE_WAIT: Duration = Duration::from_secs(3600);
 
@@ -42,6 +44,15 @@ pub(crate) enum LookupOrder {
     },
     /// Find out where these partitions start, each assigned under its epoch, and begin to read them.
     FindStart(Vec<(Partition, Epoch)>),
+    /// A position is not in the log, which holds its partition: say so, with the ends of the log if they can be had.
+    OutOfRange {
+        /// Which partition.
+        partition: Partition,
+        /// The epoch under which it was read.
+        epoch: Epoch,
+        /// The position.
+        wanted: NextOffset,
+    },
     /// Join the group again, so that partitions whose position librdkafka gave up are assigned anew: nothing else makes
     /// it read them.
     Rejoin(&'static str),
@@ -123,6 +134,10 @@ pub(crate) fn run(shared: &Shared, orders: &Receiver<LookupOrder>) {
         match orders.recv_timeout(wait) {
             Ok(LookupOrder::Ask { id, partitions }) => ask(shared, id, &partitions),
             Ok(LookupOrder::FindStart(partitions)) => pending.push(Pending::new(partitions, Instant::now())),
+            Ok(LookupOrder::OutOfRange { partition, epoch, wanted }) => {
+                let trouble = out_of_range(shared, partition, wanted);
+                shared.input(Input::PositionTrouble { partition, epoch, trouble });
+            }
             Ok(LookupOrder::Rejoin(reason)) => rejoin.wanted = Some(reason),
             Ok(LookupOrder::RejoinOnce(reason)) => (rejoin.wanted, rejoin.once) = (Some(reason), true),
             Ok(LookupOrder::Stop) | Err(RecvTimeoutError::Disconnected) => return,
@@ -148,7 +163,7 @@ fn ask(shared: &Shared, id: RequestId, partitions: &[Partition]) {
         rows.map(|row| {
             row.result?;
             let partition = shared.topics.partition(&row.topic, row.partition);
-            Ok((partition, (row.offset >= 0).then_some(NextOffset(row.offset))))
+            Ok((partition, positions::committed_here(shared, &row)))
         })
         .collect::<Result<Vec<_>, _>>()
     });
@@ -157,6 +172,14 @@ fn ask(shared: &Shared, id: RequestId, partitions: &[Partition]) {
         lookup_error(code)
     });
     shared.input(Input::CommittedKnown { id, result });
+}
+
+fn out_of_range(shared: &Shared, partition: Partition, wanted: NextOffset) -> OffsetTrouble {
+    let name = shared.topics.name(partition.topic);
+    let ends = name.and_then(|name| shared.client.watermarks(&name.raw, partition.number, ENDS_WAIT).ok());
+    let known = |offset: i64| (offset >= 0).then_some(NextOffset(offset));
+    let (low, high) = ends.map_or((None, None), |(low, high)| (known(low), known(high)));
+    OffsetTrouble::OutOfRange { wanted, low, high }
 }
 
 /// One round for partitions that were assigned together. Those that are gone are forgotten.

@@ -6,6 +6,7 @@
 use std::ffi::CString;
 use std::time::{Duration, Instant};
 
+use crate::log::unheard;
 use crate::sys::{Client, ClientKind, Code, List, Mock, OFFSET_INVALID, OutgoingRecord, code_name};
 
 /// Why the mock cluster did not do something.
@@ -79,10 +80,8 @@ impl MockCluster {
             (c"linger.ms", c"5"),
             (c"enable.metrics.push", c"false"),
             (c"message.timeout.ms", c"30000"),
-            // The mock announces itself before its log lines can be caught.
-            (c"log_level", c"4"),
         ];
-        let client = Client::new(ClientKind::Producer, &properties).map_err(failed)?;
+        let client = Client::new(ClientKind::Producer, &properties, unheard()).map_err(failed)?;
         let mock = Mock::of(client).ok_or_else(|| failed("it has no cluster".to_owned()))?;
         mock.initial_rebalance_delay(Duration::ZERO);
         mock.consumer_heartbeat_interval(Duration::from_millis(200));
@@ -217,7 +216,7 @@ impl MockCluster {
             (c"enable.metrics.push", c"false"),
         ];
         let words = |code| MockError { what: "create a client", code };
-        let client = Client::new(ClientKind::Consumer, &properties).map_err(words)?;
+        let client = Client::new(ClientKind::Consumer, &properties, unheard()).map_err(words)?;
         act(&client)
     }
 }

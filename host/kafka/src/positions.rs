@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use gristmill_core::io::{OffsetTrouble, StartPosition};
 use gristmill_core::record::{NextOffset, Partition};
 
+use crate::event::Event;
 use crate::settings::{RangePolicy, ResetPolicy};
 use crate::shared::Shared;
-use crate::sys::{Code, OFFSET_INVALID, Watermark};
+use crate::sys::{Code, OFFSET_INVALID, Row, Watermark};
 
 /// The wait between two tries.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -73,7 +74,7 @@ pub(crate) fn resolve(shared: &Shared, partitions: &[Partition], patience: Patie
         .into_iter()
         .map(|(partition, offset)| {
             let start = match offset {
-                Ok(offset) => start_of(shared, offset, ends.get(&partition).copied()),
+                Ok(offset) => start_of(shared, partition, offset, ends.get(&partition).copied()),
                 Err(code) => Start::Unknown(code),
             };
             (partition, start)
@@ -103,7 +104,11 @@ fn committed_of(
                     match row.result {
                         Ok(()) => {
                             left.retain(|other| *other != partition);
-                            known.push((partition, Ok((row.offset >= 0).then_some(NextOffset(row.offset)))));
+                            let here = committed_here(shared, &row);
+                            if row.offset >= 0 && here.is_none() {
+                                shared.tell(Event::TopicRecreated { partition, wanted: NextOffset(row.offset) });
+                            }
+                            known.push((partition, Ok(here)));
                         }
                         Err(code) => last = code,
                     }
@@ -118,6 +123,12 @@ fn committed_of(
     }
     known.extend(left.into_iter().map(|partition| (partition, Err(last))));
     known
+}
+
+/// What a look-up found for one partition, unless it was committed for an older topic of that name.
+pub(crate) fn committed_here(shared: &Shared, row: &Row) -> Option<NextOffset> {
+    let is_here = row.offset >= 0 && !shared.topics.ids.is_of_older(&row.topic, &row.metadata);
+    is_here.then_some(NextOffset(row.offset))
 }
 
 /// The ends of the logs, as far as they can be learned in time. All together costs two requests for each broker; only
@@ -159,7 +170,7 @@ fn all_ends(shared: &Shared, partitions: &[Partition], wait: Duration) -> Option
         Some(list.rows())
     };
     let (low, high) = (ask(Watermark::Low)?, ask(Watermark::High)?);
-    let offsets = |rows: Vec<crate::sys::Row>| -> HashMap<Partition, i64> {
+    let offsets = |rows: Vec<Row>| -> HashMap<Partition, i64> {
         rows.into_iter()
             .filter(|row| row.result.is_ok() && row.offset >= 0)
             .map(|row| (shared.topics.partition(&row.topic, row.partition), row.offset))
@@ -170,7 +181,7 @@ fn all_ends(shared: &Shared, partitions: &[Partition], wait: Duration) -> Option
 }
 
 /// The start of one partition from what was found out.
-fn start_of(shared: &Shared, committed: Option<NextOffset>, ends: Option<(i64, i64)>) -> Start {
+fn start_of(shared: &Shared, partition: Partition, committed: Option<NextOffset>, ends: Option<(i64, i64)>) -> Start {
     match (committed, ends) {
         (None, _) if shared.settings.auto_offset_reset == ResetPolicy::Error => {
             Start::Known(StartPosition::Unusable(OffsetTrouble::NothingCommitted))
@@ -183,8 +194,9 @@ fn start_of(shared: &Shared, committed: Option<NextOffset>, ends: Option<(i64, i
         (Some(wanted), None) => Start::Known(StartPosition::Committed(wanted)),
         (Some(wanted), Some((low, high))) => {
             // Under `read_committed` the known end is the end of what is committed. A position behind it need not be
-            // wrong, so only the first fetch can tell.
-            let behind = shared.settings.reads_uncommitted() && wanted.0 > high;
+            // wrong, so only a fetch can tell; this may be the assignment after one that did.
+            let certain = shared.settings.reads_uncommitted() || shared.refused.is(partition, wanted);
+            let behind = certain && wanted.0 > high;
             if wanted.0 >= low && !behind {
                 return Start::Known(StartPosition::Committed(wanted));
             }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::consumer::create;
 use crate::error::{ClientErrorKind, StartError};
+use crate::log::unheard;
 use crate::settings::{ClientProperties, ConsumerSettings};
 use crate::sys::{ClientEvent, ClientKind, Code, code_name};
 
@@ -54,7 +55,7 @@ pub enum ReachError {
 /// The settings make no client, no broker answers, or the credentials are refused. A missing topic is a result.
 pub fn reach(settings: &ConsumerSettings, wait: Duration) -> Result<Reach, ReachError> {
     let properties = ClientProperties::of(settings).map_err(StartError::from)?;
-    let client = create(ClientKind::Consumer, &properties)?;
+    let client = create(ClientKind::Consumer, &properties, unheard())?;
     let deadline = Instant::now() + wait;
     let reports = client.events();
     let mut found = Reach { topics: Vec::new() };

@@ -248,6 +248,20 @@ impl ClientProperties {
         self.0.get(name).map(String::as_str)
     }
 
+    /// True when the operator wants the client's debug lines.
+    pub(crate) fn debug_asked(&self) -> bool {
+        self.value("debug").is_some_and(|contexts| !contexts.is_empty())
+    }
+
+    /// The same for a client that also says what it learns of topics.
+    pub(crate) fn telling_of_topics(&self) -> Self {
+        let asked = self.value("debug").filter(|contexts| !contexts.is_empty());
+        let contexts = asked.map_or_else(|| "metadata".to_owned(), |asked| format!("{asked},metadata"));
+        let mut all = self.0.clone();
+        all.insert("debug".to_owned(), contexts);
+        Self(all)
+    }
+
     /// Name and value of each, for the client.
     pub(crate) fn raw(&self) -> Vec<(CString, CString)> {
         let pairs = self.0.iter();

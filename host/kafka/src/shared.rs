@@ -22,6 +22,7 @@ use crate::parking::Parking;
 use crate::settings::ConsumerSettings;
 use crate::sys::{Client, List, Queue};
 use crate::topics::Topics;
+use crate::trouble::Refused;
 
 /// Everything that more than one thread of a consumer needs.
 pub(crate) struct Shared {
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) parking: Parking,
     pub(crate) credit: Arc<Credit>,
     pub(crate) revocations: Revocations,
+    pub(crate) refused: Refused,
     /// For the command thread; wake it through `commit_ends` after sending.
     pub(crate) commit_orders: Sender<CommitOrder>,
     /// For the look-up thread.
@@ -76,6 +78,7 @@ impl Shared {
             parking,
             credit,
             revocations: Revocations::default(),
+            refused: Refused::default(),
             commit_orders,
             lookup_orders,
             closing: AtomicBool::new(false),

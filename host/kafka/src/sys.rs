@@ -12,7 +12,7 @@ mod list;
 mod mock;
 
 pub(crate) use batch::{Batch, Message};
-pub(crate) use client::{Client, ClientKind, Protocol, Queue, Watermark};
+pub(crate) use client::{Client, ClientKind, LogSink, Protocol, Queue, Watermark};
 pub(crate) use event::ClientEvent;
 pub(crate) use list::{List, Row};
 pub(crate) use mock::{Mock, OutgoingRecord};

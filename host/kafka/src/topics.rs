@@ -8,6 +8,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use gristmill_core::record::{Partition, Topic};
 
+use crate::topic_ids::TopicIds;
+
 /// A topic's name in both forms.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct TopicName {
@@ -21,6 +23,8 @@ pub(crate) struct TopicName {
 #[derive(Debug, Default)]
 pub(crate) struct Topics {
     known: RwLock<Known>,
+    /// Which topic a name stands for now.
+    pub(crate) ids: TopicIds,
 }
 
 #[derive(Debug, Default)]
@@ -50,6 +54,11 @@ impl Topics {
     pub(crate) fn name(&self, topic: Topic) -> Option<Arc<TopicName>> {
         let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         usize::try_from(topic.0).ok().and_then(|index| known.names.get(index).cloned())
+    }
+
+    /// True when the number was given out for this name.
+    pub(crate) fn is_named(&self, topic: Topic, name: &CStr) -> bool {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).numbers.get(name) == Some(&topic)
     }
 
     /// All topics in the order in which they were first seen.

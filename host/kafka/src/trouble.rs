@@ -3,6 +3,8 @@
 //! Tells three kinds apart: the position is not in the log (O1), the bytes at the position cannot be read, and everything
 //! else, which the client retries by itself. Runs on the fetch thread under the ownership lock; waits for nothing.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use gristmill_core::io::{Input, OffsetTrouble};
@@ -10,6 +12,7 @@ use gristmill_core::record::{NextOffset, Partition};
 
 use crate::error::{ClientErrorKind, is_about_data};
 use crate::event::Event;
+use crate::lookup::LookupOrder;
 use crate::ownership::{Owned, Reading, Trouble};
 use crate::parking::Work;
 use crate::settings::RangePolicy;
@@ -28,7 +31,8 @@ pub(crate) fn note(
     message: Message<'_>,
 ) -> Vec<Event> {
     if code == Code::AutoOffsetReset {
-        return note_out_of_range(shared, partition, owned);
+        note_out_of_range(shared, partition, owned);
+        return Vec::new();
     }
     if owned.reading != Reading::On {
         return Vec::new();
@@ -65,22 +69,34 @@ pub(crate) fn note(
 
 /// The position is not in the log any more, or not yet. librdkafka reads this partition no further until it is assigned
 /// again. With a policy, a rejoin of the group lets the assignment resolve the position by that policy.
-fn note_out_of_range(shared: &Shared, partition: Partition, owned: &mut Owned) -> Vec<Event> {
+fn note_out_of_range(shared: &Shared, partition: Partition, owned: &mut Owned) {
     match owned.strand() {
         Reading::On => {}
         // Whatever makes it readable is a seek, of the core or of a late start: that finds the partition stranded and
         // asks for a new assignment. Earlier it would help nobody, and a rejoin disturbs all partitions.
-        Reading::Seeking | Reading::Held | Reading::Pending | Reading::Stranded => return Vec::new(),
+        Reading::Seeking | Reading::Held | Reading::Pending | Reading::Stranded => return,
     }
+    shared.refused.note(partition, owned.expected);
     if shared.settings.on_out_of_range != RangePolicy::Hold {
-        shared.ask_rejoin("a position is out of range");
-        return Vec::new();
+        return shared.ask_rejoin("a position is out of range");
     }
-    let (low, high) = shared
-        .topics
-        .name(partition.topic)
-        .map_or((-1, -1), |name| shared.client.cached_watermarks(&name.raw, partition.number));
-    let known = |offset: i64| (offset >= 0).then_some(NextOffset(offset));
-    let trouble = OffsetTrouble::OutOfRange { wanted: owned.expected, low: known(low), high: known(high) };
-    vec![Event::Input(Input::PositionTrouble { partition, epoch: owned.current, trouble })]
+    // Without the look-up thread the consumer is closing, and nothing is held any more.
+    let order = LookupOrder::OutOfRange { partition, epoch: owned.current, wanted: owned.expected };
+    let _ = shared.lookup_orders.send(order);
+}
+
+/// The positions that a fetch found not to be in the log. An assignment cannot always tell by itself: under
+/// `read_committed` the end that it can ask for is not the end of the log.
+#[derive(Debug, Default)]
+pub(crate) struct Refused(Mutex<HashMap<Partition, NextOffset>>);
+
+impl Refused {
+    fn note(&self, partition: Partition, position: NextOffset) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(partition, position);
+    }
+
+    /// True when the last such position of the partition was this one.
+    pub(crate) fn is(&self, partition: Partition, position: NextOffset) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&partition) == Some(&position)
+    }
 }

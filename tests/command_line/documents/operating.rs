@@ -5,6 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::markdown::{Paper, paper, spans};
 use super::source::{file, log_lines};
 
+/// Whatever writes log lines.
+const SOURCES: [&str; 3] = ["host/src", "host/guest/src", "host/kafka/src"];
+
 fn page() -> Paper {
     paper("docs/operating.md")
 }
@@ -51,7 +54,7 @@ fn the_live_line_is_the_one_that_is_drawn() {
 
 #[test]
 fn every_log_line_has_its_row_with_level_and_fields() {
-    let lines = log_lines(&["host/src", "host/guest/src"]);
+    let lines = log_lines(&SOURCES);
     let written: BTreeSet<(String, String, Vec<String>)> = lines
         .iter()
         .filter(|line| !line.text.is_empty())
@@ -74,7 +77,7 @@ fn every_log_line_has_its_row_with_level_and_fields() {
 
 #[test]
 fn every_field_has_its_row() {
-    let lines = log_lines(&["host/src", "host/guest/src"]);
+    let lines = log_lines(&SOURCES);
     let written: BTreeSet<&str> = lines.iter().flat_map(|line| &line.fields).map(String::as_str).collect();
     let rows = page().rows(&["Field", "Meaning"]);
     let named: BTreeSet<&str> = rows.iter().map(|row| spans(&row[0])[0]).collect();

@@ -2,7 +2,7 @@
 //!
 //! Each call is one call of librdkafka with its waits bounded by the caller; when to call what is not decided here.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, c_char, c_int};
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -42,10 +42,16 @@ pub(crate) enum Watermark {
     High,
 }
 
+/// Hears each log line of a client at once: severity as syslog counts, short name of the place, text. It is called on
+/// threads of the client, which may hold locks of theirs: it must not call the client, wait, or panic.
+pub(crate) type LogSink = Box<dyn Fn(c_int, &CStr, &CStr) + Send + Sync>;
+
 /// The handle. Destroyed with its last owner, in the way that `abandoned` says.
 struct Handle {
     raw: NonNull<rd::rd_kafka_t>,
     abandoned: AtomicBool,
+    /// Boxed again, so that a thin pointer names it. Outlives the client, which calls it until it is destroyed.
+    _log: Box<LogSink>,
 }
 
 // SAFETY: librdkafka's handles may be used from any thread.
@@ -84,19 +90,21 @@ impl Drop for Queue {
 }
 
 impl Client {
-    /// Creates a client. Log lines come out of its main queue, for a consumer together with everything else out of
-    /// [`Client::events`].
+    /// Creates a client.
     ///
     /// # Errors
     ///
     /// librdkafka's words about the property or the combination that it does not accept.
-    pub(crate) fn new(kind: ClientKind, properties: &[(&CStr, &CStr)]) -> Result<Self, String> {
+    pub(crate) fn new(kind: ClientKind, properties: &[(&CStr, &CStr)], log: LogSink) -> Result<Self, String> {
         let mut words = [0; 512];
+        let log = Box::new(log);
         // SAFETY: the configuration is ours until `rd_kafka_new` succeeds; names and values are zero-terminated; the
-        // buffer's length is told.
+        // buffer's length is told. The opaque pointer is the sink's, which lives as long as the client and is not moved.
         unsafe {
             let conf = rd::rd_kafka_conf_new();
-            for (name, value) in properties.iter().copied().chain([(c"log.queue", c"true")]) {
+            rd::rd_kafka_conf_set_opaque(conf, std::ptr::from_ref::<LogSink>(&log).cast_mut().cast());
+            rd::rd_kafka_conf_set_log_cb(conf, Some(pass_log));
+            for (name, value) in properties {
                 let set = rd::rd_kafka_conf_set(conf, name.as_ptr(), value.as_ptr(), words.as_mut_ptr(), words.len());
                 if set != rd::rd_kafka_conf_res_t::RD_KAFKA_CONF_OK {
                     rd::rd_kafka_conf_destroy(conf);
@@ -112,8 +120,7 @@ impl Client {
                 rd::RD_KAFKA_EVENT_REBALANCE
                     | rd::RD_KAFKA_EVENT_OFFSET_COMMIT
                     | rd::RD_KAFKA_EVENT_STATS
-                    | rd::RD_KAFKA_EVENT_ERROR
-                    | rd::RD_KAFKA_EVENT_LOG,
+                    | rd::RD_KAFKA_EVENT_ERROR,
             );
             // Without a queue of their own, requests for a new OAUTHBEARER token would come out of ours as events.
             rd::rd_kafka_conf_enable_sasl_queue(conf, 1);
@@ -121,13 +128,12 @@ impl Client {
                 rd::rd_kafka_conf_destroy(conf);
                 return Err(text(words.as_ptr()));
             };
-            rd::rd_kafka_set_log_queue(raw.as_ptr(), null_mut());
             // Fails when no mechanism asks for tokens; then there is nothing to serve.
             let _ = take_error(rd::rd_kafka_sasl_background_callbacks_enable(raw.as_ptr()));
             if kind == ClientKind::Consumer {
                 rd::rd_kafka_poll_set_consumer(raw.as_ptr());
             }
-            Ok(Self(Arc::new(Handle { raw, abandoned: AtomicBool::new(false) })))
+            Ok(Self(Arc::new(Handle { raw, abandoned: AtomicBool::new(false), _log: log })))
         }
     }
 
@@ -268,16 +274,6 @@ impl Client {
         check(unsafe { rd::rd_kafka_offsets_for_times(self.raw(), list.as_ptr(), millis(wait)) })
     }
 
-    /// The ends of a partition's log as the last fetch saw them; negative where unknown.
-    pub(crate) fn cached_watermarks(&self, topic: &CStr, partition: i32) -> (i64, i64) {
-        let (mut low, mut high) = (-1, -1);
-        // SAFETY: the name is zero-terminated and the results are ours. An error leaves them negative.
-        let known = unsafe {
-            rd::rd_kafka_get_watermark_offsets(self.raw(), topic.as_ptr(), partition, &raw mut low, &raw mut high)
-        };
-        check(known).map_or((-1, -1), |()| (low, high))
-    }
-
     /// Sends a commit; its end comes out of `replies` with the ticket.
     pub(crate) fn commit(&self, list: &List, replies: &Queue, ticket: usize) -> Result<(), Code> {
         let opaque = std::ptr::without_provenance_mut(ticket);
@@ -331,6 +327,29 @@ impl Client {
                 });
             rd::rd_kafka_metadata_destroy(metadata);
             Ok(partitions)
+        }
+    }
+}
+
+/// Passes a log line on to the sink.
+///
+/// # Safety
+///
+/// Called by librdkafka only: the client is null or one that [`Client::new`] made, the strings are zero-terminated.
+unsafe extern "C" fn pass_log(
+    client: *const rd::rd_kafka_t,
+    level: c_int,
+    facility: *const c_char,
+    line: *const c_char,
+) {
+    if client.is_null() || facility.is_null() || line.is_null() {
+        return;
+    }
+    // SAFETY: the client's opaque pointer names its sink, which is dropped after the client only.
+    unsafe {
+        let sink = rd::rd_kafka_opaque(client).cast::<LogSink>();
+        if let Some(sink) = sink.as_ref() {
+            sink(level, CStr::from_ptr(facility), CStr::from_ptr(line));
         }
     }
 }

@@ -32,15 +32,6 @@ pub(crate) enum ClientEvent {
     },
     /// Statistics as JSON.
     Statistics(String),
-    /// A log line.
-    Log {
-        /// Severity as syslog counts: 3 and less is an error, 4 a warning.
-        level: i32,
-        /// librdkafka's short name for the place.
-        facility: String,
-        /// The line.
-        text: String,
-    },
     /// Records on a queue that should have none.
     StrayRecords(Vec<(Vec<u8>, i32)>),
     /// Anything else.
@@ -74,26 +65,11 @@ pub(super) unsafe fn take_event(event: *mut rd::rd_kafka_event_t) -> ClientEvent
                 fatal: rd::rd_kafka_event_error_is_fatal(event) != 0,
             },
             rd::RD_KAFKA_EVENT_STATS => ClientEvent::Statistics(text(rd::rd_kafka_event_stats(event))),
-            rd::RD_KAFKA_EVENT_LOG => take_log(event),
             rd::RD_KAFKA_EVENT_FETCH => take_stray(event),
             _ => ClientEvent::Other(text(rd::rd_kafka_event_name(event))),
         };
         rd::rd_kafka_event_destroy(event);
         copy
-    }
-}
-
-/// Copies a log line.
-///
-/// # Safety
-///
-/// `event` is a valid log event.
-unsafe fn take_log(event: *mut rd::rd_kafka_event_t) -> ClientEvent {
-    let (mut facility, mut line, mut level) = (std::ptr::null(), std::ptr::null(), 0);
-    // SAFETY: the event is a log event; the strings it gives live as long as the event.
-    unsafe {
-        rd::rd_kafka_event_log(event, &raw mut facility, &raw mut line, &raw mut level);
-        ClientEvent::Log { level, facility: text(facility), text: text(line) }
     }
 }
 
