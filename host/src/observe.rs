@@ -95,7 +95,7 @@ impl Observer {
     pub(crate) fn hear(&mut self, now: Moment, event: &Event, topics: &impl TopicNames) {
         match event {
             Event::Input(_) => {}
-            Event::Joined { .. } => self.start.reached(),
+            Event::Reached => self.start.reached(),
             Event::Statistics(statistics) => {
                 if statistics.brokers.iter().any(|broker| broker.state == "UP") {
                     self.start.reached();

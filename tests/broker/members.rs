@@ -43,6 +43,36 @@ fn share(members: &[&mut Member]) -> usize {
     owned.len()
 }
 
+/// A member of the consumer protocol that gets no partition is told of no assignment, and statistics may be off.
+#[test]
+fn a_member_that_gets_no_partition_hears_that_the_brokers_are_reached() {
+    for (name, tweak) in protocols() {
+        let cluster = cluster("orders", 1);
+        let mut first = join(&cluster, name, tweak);
+        first.until("the first owned everything", |member| member.owned.len() == 1);
+        let mut settings = settings(&cluster, name, &["orders"]);
+        tweak(&mut settings);
+        set(&mut settings, "statistics.interval.ms", "0");
+        let mut second = Member::start(settings);
+        let is_reached = |member: &Member| member.news.iter().any(|event| matches!(event, Event::Reached));
+        until(&mut [&mut first, &mut second], "the second heard", |members| is_reached(&*members[1]));
+    }
+}
+
+#[test]
+fn nobody_is_reached_where_nobody_listens() {
+    let cluster = cluster("orders", 1);
+    let mut settings = settings(&cluster, "nowhere", &["orders"]);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    settings.bootstrap_servers = listener.local_addr().expect("has an address").to_string();
+    drop(listener);
+    let mut member = Member::start(settings);
+    let failed = |event: &Event| matches!(event, Event::ClientError { .. });
+    member.until("it failed to reach anybody", |member| member.news.iter().any(failed));
+    member.for_a_while(Duration::from_millis(700));
+    assert!(!member.news.iter().any(|event| matches!(event, Event::Reached)));
+}
+
 /// A second member comes and goes twice while records flow. Covers rule 2 (a partition that is not forwarded in time is
 /// silent: here each assigned partition has to deliver) and rule 3 (the client repeats records around its own pauses:
 /// within an epoch none may come twice).

@@ -17,11 +17,8 @@ use crate::statistics::Statistics;
 pub enum Event {
     /// For the core.
     Input(Input<RecordBody>),
-    /// The group gave this member its share, which may be nothing: the brokers are reached and the membership stands.
-    Joined {
-        /// How many partitions came with it.
-        partitions: usize,
-    },
+    /// A broker answered. Told once. A member that gets no partition may hear nothing else for long.
+    Reached,
     /// The client's own figures, every `statistics.interval.ms`.
     Statistics(Statistics),
     /// Something went wrong that the client deals with itself, unless it is fatal.

@@ -1,6 +1,7 @@
 //! The look-up thread: whatever waits for an answer of the brokers and must keep nobody else waiting.
 //!
-//! Committed offsets for the core, start positions that were not known at assignment, a rejoin of our own making.
+//! A broker's first answer, committed offsets for the core, start positions that were not known at assignment, the ends
+//! of a log, a rejoin of our own making.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,6 +28,8 @@ const REJOIN_SPACING: Duration = Duration::from_secs(5);
 /// How long the first round may take. Slower brokers get twice as long with every round, up to the wait for a look-up:
 /// an order that comes meanwhile waits for the round, and most brokers need no longer than this.
 const FIRST_PATIENCE: Duration = Duration::from_secs(1);
+/// How long one round waits for a broker's first answer.
+const REACH_WAIT: Duration = Duration::from_millis(100);
 /// How long the ends of a log are waited for that only a text needs.
 const ENDS_WAIT: Duration = Duration::from_secs(2);
 /// How long the thread waits when it has nothing to do. An order ends the wait.
@@ -128,8 +131,9 @@ pub(crate) fn run(shared: &Shared, orders: &Receiver<LookupOrder>) {
     let mut pending: Vec<Pending> = Vec::new();
     let mut rejoin = Rejoin::default();
     let mut round_due = Instant::now();
+    let mut reached = false;
     loop {
-        let idle = pending.is_empty() && rejoin.wanted.is_none();
+        let idle = reached && pending.is_empty() && rejoin.wanted.is_none();
         let wait = if idle { IDLE_WAIT } else { round_due.saturating_duration_since(Instant::now()) };
         match orders.recv_timeout(wait) {
             Ok(LookupOrder::Ask { id, partitions }) => ask(shared, id, &partitions),
@@ -150,6 +154,10 @@ pub(crate) fn run(shared: &Shared, orders: &Receiver<LookupOrder>) {
             }
             pending.retain(|group| !group.partitions.is_empty());
             rejoin.step(shared);
+            if !reached && shared.client.knows_cluster(REACH_WAIT) {
+                reached = true;
+                shared.tell(Event::Reached);
+            }
             round_due = Instant::now() + ROUND;
         }
     }

@@ -30,7 +30,6 @@ pub(crate) fn assign(shared: &Shared, rows: &[Row]) {
         answer_assign(shared, &List::new());
         return;
     }
-    shared.tell(Event::Joined { partitions: partitions.len() });
     let patience = Patience::short(shared.settings.assign_wait_max);
     let starts = if partitions.is_empty() { Vec::new() } else { positions::resolve(shared, &partitions, patience) };
     let parked = shared.parking.park();

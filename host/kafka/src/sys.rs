@@ -10,12 +10,14 @@ mod client;
 mod event;
 mod list;
 mod mock;
+mod queue;
 
 pub(crate) use batch::{Batch, Message};
-pub(crate) use client::{Client, ClientKind, LogSink, Protocol, Queue, Watermark};
+pub(crate) use client::{Client, ClientKind, LogSink, Protocol, Watermark};
 pub(crate) use event::ClientEvent;
 pub(crate) use list::{List, Row};
 pub(crate) use mock::{Mock, OutgoingRecord};
+pub(crate) use queue::Queue;
 
 /// librdkafka's error codes.
 pub(crate) use rdkafka_sys::types::RDKafkaErrorCode as Code;

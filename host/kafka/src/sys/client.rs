@@ -1,4 +1,4 @@
-//! A client handle and its queues.
+//! A client handle.
 //!
 //! Each call is one call of librdkafka with its waits bounded by the caller; when to call what is not decided here.
 
@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use rdkafka_sys as rd;
 
-use super::event::{ClientEvent, take_event};
-use super::{Batch, Code, List, check, millis, take_error, text};
+use super::{Code, List, Queue, check, millis, take_error, text};
 
 /// What a client is for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,24 +69,6 @@ impl Drop for Handle {
 /// A client.
 #[derive(Clone)]
 pub(crate) struct Client(Arc<Handle>);
-
-/// A queue of a client, kept alive together with it.
-pub(crate) struct Queue {
-    raw: NonNull<rd::rd_kafka_queue_t>,
-    _client: Client,
-}
-
-// SAFETY: librdkafka's queues may be used from any thread.
-unsafe impl Send for Queue {}
-// SAFETY: as above; librdkafka locks inside.
-unsafe impl Sync for Queue {}
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        // SAFETY: owned, never used after, and the client is still there.
-        unsafe { rd::rd_kafka_queue_destroy(self.raw.as_ptr()) }
-    }
-}
 
 impl Client {
     /// Creates a client.
@@ -150,15 +131,14 @@ impl Client {
     /// The queue that the client reports on. `None` when the client is no consumer or has no group.
     pub(crate) fn events(&self) -> Option<Queue> {
         // SAFETY: gives a new reference to the queue, or null.
-        NonNull::new(unsafe { rd::rd_kafka_queue_get_consumer(self.raw()) })
-            .map(|raw| Queue { raw, _client: self.clone() })
+        NonNull::new(unsafe { rd::rd_kafka_queue_get_consumer(self.raw()) }).map(|raw| Queue::of(raw, self.clone()))
     }
 
     /// A new queue of our own.
     pub(crate) fn new_queue(&self) -> Queue {
         // SAFETY: allocates; never null, since librdkafka aborts when memory is out.
         let raw = unsafe { NonNull::new_unchecked(rd::rd_kafka_queue_new(self.raw())) };
-        Queue { raw, _client: self.clone() }
+        Queue::of(raw, self.clone())
     }
 
     /// Joins the group for these topics.
@@ -181,7 +161,7 @@ impl Client {
             if source.is_null() {
                 return false;
             }
-            rd::rd_kafka_queue_forward(source, target.raw.as_ptr());
+            rd::rd_kafka_queue_forward(source, target.raw());
             rd::rd_kafka_queue_destroy(source);
             true
         }
@@ -278,7 +258,7 @@ impl Client {
     pub(crate) fn commit(&self, list: &List, replies: &Queue, ticket: usize) -> Result<(), Code> {
         let opaque = std::ptr::without_provenance_mut(ticket);
         // SAFETY: the list is borrowed for the call and copied; the ticket is a number that nobody follows.
-        check(unsafe { rd::rd_kafka_commit_queue(self.raw(), list.as_ptr(), replies.raw.as_ptr(), None, opaque) })
+        check(unsafe { rd::rd_kafka_commit_queue(self.raw(), list.as_ptr(), replies.raw(), None, opaque) })
     }
 
     /// The error after which this client never works again.
@@ -294,13 +274,26 @@ impl Client {
     /// Begins to leave the group. The steps come out of `events` and want answers until [`Client::closed`].
     pub(crate) fn begin_close(&self, events: &Queue) -> Result<(), (Code, String)> {
         // SAFETY: the queue belongs to this client; the error is ours.
-        unsafe { take_error(rd::rd_kafka_consumer_close_queue(self.raw(), events.raw.as_ptr())) }
+        unsafe { take_error(rd::rd_kafka_consumer_close_queue(self.raw(), events.raw())) }
     }
 
     /// True when the group was left.
     pub(crate) fn closed(&self) -> bool {
         // SAFETY: no argument but the handle.
         unsafe { rd::rd_kafka_consumer_closed(self.raw()) == 1 }
+    }
+
+    /// True when a broker has described its cluster, which is waited for.
+    pub(crate) fn knows_cluster(&self, wait: Duration) -> bool {
+        // SAFETY: gives null or a string in memory of librdkafka's, which is given back.
+        unsafe {
+            let id = rd::rd_kafka_clusterid(self.raw(), millis(wait));
+            let knows = !id.is_null();
+            if knows {
+                rd::rd_kafka_mem_free(self.raw(), id.cast());
+            }
+            knows
+        }
     }
 
     /// Asks the brokers how many partitions a topic has. The outer error is about reaching them, the inner one about the
@@ -351,39 +344,5 @@ unsafe extern "C" fn pass_log(
         if let Some(sink) = sink.as_ref() {
             sink(level, CStr::from_ptr(facility), CStr::from_ptr(line));
         }
-    }
-}
-
-impl Queue {
-    /// The next event, or `None` after `wait` or a [`Queue::wake`].
-    pub(crate) fn poll(&self, wait: Duration) -> Option<ClientEvent> {
-        // SAFETY: the queue is valid; the event is ours and is taken over.
-        unsafe {
-            let event = rd::rd_kafka_queue_poll(self.raw.as_ptr(), millis(wait));
-            (!event.is_null()).then(|| take_event(event))
-        }
-    }
-
-    /// Takes up to `count` records. Waits for the first only: a wait for more would hold back those that are here.
-    pub(crate) fn take(&self, wait: Duration, count: usize) -> Batch<'_> {
-        let mut messages: Vec<*mut rd::rd_kafka_message_t> = vec![null_mut(); count.max(1)];
-        // SAFETY: the array has room for as many messages as each call is told; those it fills are ours.
-        unsafe {
-            let first = rd::rd_kafka_consume_batch_queue(self.raw.as_ptr(), millis(wait), messages.as_mut_ptr(), 1);
-            let mut filled = usize::try_from(first).unwrap_or(0);
-            if filled == 1 && count > 1 {
-                let rest = messages.as_mut_ptr().add(1);
-                let more = rd::rd_kafka_consume_batch_queue(self.raw.as_ptr(), 0, rest, count - 1);
-                filled += usize::try_from(more).unwrap_or(0);
-            }
-            messages.truncate(filled);
-            Batch::new(messages)
-        }
-    }
-
-    /// Ends a wait on this queue, the current or the next one.
-    pub(crate) fn wake(&self) {
-        // SAFETY: the queue is valid.
-        unsafe { rd::rd_kafka_queue_yield(self.raw.as_ptr()) }
     }
 }
