@@ -94,7 +94,7 @@ fn the_start_of_each_partition_is_logged() {
     wait_until_all_seen(&host, &loaded, SOON);
     pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
     let first = stop(host);
-    let resets = first.iter().filter(|line| line.contains("auto_offset_reset chose the start")).count();
+    let resets = first.iter().filter(|line| line.contains("the configured policy chose the start")).count();
     assert_eq!(resets, 2, "{}", last(&first));
     let host = pipeline.run();
     let resumes = |lines: &[String]| {
