@@ -18,5 +18,6 @@ mod members;
 mod offsets;
 mod outage;
 mod pipeline;
+mod records;
 mod start;
 mod stop;

@@ -89,6 +89,14 @@ impl<'b> Pipeline<'b> {
         self.set("plugin.settings", key, format!("{value:?}"))
     }
 
+    /// Takes a setting of the plugin back.
+    pub(crate) fn without_setting(mut self, key: &str) -> Self {
+        if let Some(settings) = self.sections.get_mut("plugin.settings") {
+            settings.remove(key);
+        }
+        self
+    }
+
     /// Batches of exactly this many records, as long as there are enough: none closes by age or size.
     pub(crate) fn batches_of(self, records: u64) -> Self {
         self.set("batch", "max_records", records.to_string()).set("batch", "max_wait", "\"60s\"")

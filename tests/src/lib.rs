@@ -11,6 +11,7 @@ mod lines;
 mod load;
 mod seen;
 mod temporary;
+mod wire;
 
 pub use broker::{shared_broker, unique};
 pub use host::{Host, plugin};
@@ -18,3 +19,4 @@ pub use lines::Lines;
 pub use load::{Loaded, create_topic, load, load_more, put, recreate_topic};
 pub use seen::Seen;
 pub use temporary::TemporaryFolder;
+pub use wire::{WireRecord, put_batch};

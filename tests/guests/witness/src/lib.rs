@@ -4,13 +4,13 @@
 //! Settings: `pause_ms` is how long a batch takes. `fatal_at`, `retry_at` and `trap_at` name a record as `PARTITION:OFFSET`: the
 //! batch that holds it is answered with fatal, with retryable on its first `retry_attempts` attempts (1 when unset), or not at
 //! all, because the guest traps. `check_keys` traps when a record's key is not `PARTITION-OFFSET`, as the loader of the tests
-//! writes it.
+//! writes it. `show` reports each record with all that it carries.
 
 #![expect(clippy::print_stdout, reason = "the report is what this guest is for")]
 
 use std::time::Duration;
 
-use gristmill_plugin::{Batch, Failure, Record, Retry, fatal, handler, setting};
+use gristmill_plugin::{Batch, Failure, Record, Retry, Timestamp, fatal, handler, setting};
 
 handler!(process);
 
@@ -25,6 +25,9 @@ fn witness(
 ) -> Result<(), Failure> {
     for (partition, first, last) in runs(batch) {
         report(format!("saw {partition} {first} {last} {}", batch.attempt()));
+    }
+    if setting("show").is_some() {
+        batch.records().for_each(|record| report(shown(record)));
     }
     if setting("check_keys").is_some() {
         check_keys(batch);
@@ -57,6 +60,30 @@ fn runs(batch: &Batch) -> Vec<(i32, i64, i64)> {
     runs
 }
 
+/// A record as `record PARTITION OFFSET TIMESTAMP KEY VALUE [NAME=VALUE,…]`.
+fn shown(record: Record<'_>) -> String {
+    let timestamp = match record.timestamp() {
+        Timestamp::None => "none".to_owned(),
+        Timestamp::Create(ms) => format!("create({ms})"),
+        Timestamp::LogAppend(ms) => format!("append({ms})"),
+    };
+    let headers: Vec<String> = record.headers().map(|(name, value)| format!("{name}={}", bytes(value))).collect();
+    let (key, value) = (bytes(record.key()), bytes(record.value()));
+    format!("record {} {} {timestamp} {key} {value} [{}]", record.partition(), record.offset(), headers.join(","))
+}
+
+/// Null, empty, short and long bytes, each in its own way.
+fn bytes(bytes: Option<&[u8]>) -> String {
+    match bytes {
+        None => "null".to_owned(),
+        Some(bytes) if bytes.len() > 200 => {
+            let sum = bytes.iter().fold(0_u64, |sum, byte| sum.wrapping_mul(31).wrapping_add(u64::from(*byte)));
+            format!("<{} bytes, sum {sum}>", bytes.len())
+        }
+        Some(bytes) => format!("'{}'", bytes.escape_ascii()),
+    }
+}
+
 fn check_keys(batch: &Batch) {
     for record in batch {
         let wanted = format!("{}-{}", record.partition(), record.offset());
@@ -76,7 +103,7 @@ fn number(text: Option<String>) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use gristmill_plugin::{Fixture, FixtureRecord, Outcome, run_batch};
+    use gristmill_plugin::{Fixture, FixtureRecord, Outcome, Timestamp, run_batch};
 
     use super::witness;
 
@@ -108,6 +135,15 @@ mod tests {
         assert!(matches!(run(fixture(), &[("retry_at", "0:5")]).0, Outcome::Retryable { .. }));
         assert_eq!(run(fixture().attempt(2), &[("retry_at", "0:5")]).0, Outcome::Ok);
         assert_eq!(run(fixture(), &[("fatal_at", "1:6"), ("retry_at", "0:55")]).0, Outcome::Ok);
+    }
+
+    #[test]
+    fn a_record_is_shown_with_all_that_it_carries() {
+        let odd = FixtureRecord::new().at("t", 1, 2).value([0xFF, b'x']).timestamp(Timestamp::Create(-7));
+        let odd = odd.header("a", Some(b"1")).header("a", None).header("", Some(b""));
+        let (_, lines) = run(Fixture::new().record(odd).record(record(1, 3).value(vec![1; 201])), &[("show", "yes")]);
+        assert_eq!(lines[1], r"record 1 2 create(-7) null '\xffx' [a='1',a=null,='']");
+        assert!(lines[2].contains("'1-3' <201 bytes, sum "), "{}", lines[2]);
     }
 
     #[test]
