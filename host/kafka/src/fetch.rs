@@ -11,7 +11,7 @@ use gristmill_core::record::{LeaderEpoch, Offset, RecordFacts};
 
 use crate::arena::{ChunkBuilder, RecordBody};
 use crate::event::Event;
-use crate::ownership::{Owned, Reading, Table};
+use crate::ownership::{Owned, Table};
 use crate::parking::{Next, Work};
 use crate::recreation;
 use crate::seek::{SeekJob, SeekJobs};
@@ -127,7 +127,7 @@ impl Passing<'_> {
             let message = batch.message(index);
             if let Err(code) = message.error() {
                 self.news.extend(trouble::note(self.shared, partition, owned, code, message));
-            } else if owned.reading != Reading::On || !owned.expected.reaches(Offset(message.offset())) {
+            } else if !owned.wants(Offset(message.offset())) {
                 self.dropped += 1;
             } else {
                 let bytes = self.builder.push(message, &name);

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gristmill_core::record::{Epoch, NextOffset, Partition};
+use gristmill_core::record::{Epoch, NextOffset, Offset, Partition};
 
 use crate::sys::Code;
 
@@ -54,6 +54,9 @@ pub(crate) struct Owned {
     pub(crate) announced: bool,
     /// An error that keeps coming.
     pub(crate) trouble: Option<Trouble>,
+    /// True from an error about the stored bytes until the client was put back to before it: what it gives meanwhile lies
+    /// behind records that were not read.
+    pub(crate) astray: bool,
     /// Commits on their way.
     pub(crate) commits_out: u32,
     /// True once it is on its way out: no further commit may be sent, and nothing of it is announced any more.
@@ -71,6 +74,7 @@ impl Owned {
             paused: matches!(reading, Reading::Held | Reading::Pending),
             announced: reading != Reading::Pending,
             trouble: None,
+            astray: false,
             commits_out: 0,
             leaving: false,
         }
@@ -80,6 +84,11 @@ impl Owned {
     /// is not older than the assignment was given out under it.
     pub(crate) fn covers(&self, epoch: Epoch) -> bool {
         epoch >= self.assigned
+    }
+
+    /// True when a record at this offset is to be passed on.
+    pub(crate) fn wants(&self, offset: Offset) -> bool {
+        self.reading == Reading::On && !self.astray && self.expected.reaches(offset)
     }
 
     /// Notes that librdkafka gave its position up, which happens in every state and ends what was known of it: no seek

@@ -172,6 +172,7 @@ impl SeekJob {
                 begin(shared, assignments, &sought);
             }
             Purpose::Repair => {
+                repaired(&mut shared.ownership.lock(), &sought);
                 self.left.retain(|target| !sought.iter().any(|done| done.partition == target.partition));
             }
         }
@@ -243,9 +244,19 @@ fn arrive(shared: &Shared, sought: &[Target]) -> Vec<(Partition, Result<Epoch, R
         owned.expected = target.next;
         owned.reading = Reading::On;
         owned.trouble = None;
+        owned.astray = false;
         epochs.push((target.partition, Ok(owned.current)));
     }
     epochs
+}
+
+/// The client stands where the reading does again: what it gives from now on follows what was passed on.
+fn repaired(table: &mut Table, sought: &[Target]) {
+    for target in sought {
+        if let Some(owned) = table.get_mut(&target.partition).filter(|owned| owned.current == target.epoch) {
+            owned.astray = false;
+        }
+    }
 }
 
 /// Tells the core of partitions whose start became known late. Under the lock, so that a revocation either finds them
@@ -289,7 +300,7 @@ fn resume(shared: &Shared, targets: &[Target]) {
 
 #[cfg(test)]
 mod tests {
-    use gristmill_core::record::Topic;
+    use gristmill_core::record::{Offset, Topic};
 
     use super::*;
     use crate::ownership::Owned;
@@ -331,6 +342,20 @@ mod tests {
         table.get_mut(&P).expect("just put in").expected = NextOffset(107);
         repair.drop_what_was_overtaken(&table);
         assert_eq!(next_of(&repair), [NextOffset(107)]);
+    }
+
+    /// Behind a batch that cannot be read come others that can: passed on, they would hide what is missing before them.
+    #[test]
+    fn what_lies_behind_an_error_about_bytes_is_not_wanted_until_the_repair() {
+        let mut table = table(&[P]);
+        let owned = table.get_mut(&P).expect("just put in");
+        owned.astray = true;
+        assert!(!owned.wants(Offset(200)));
+        let target = Target { partition: P, epoch: Epoch(1), next: NextOffset(100) };
+        repaired(&mut table, &[Target { epoch: Epoch(9), ..target }]);
+        assert!(table[&P].astray, "a repair of another reading");
+        repaired(&mut table, &[target]);
+        assert!(table[&P].wants(Offset(100)) && !table[&P].wants(Offset(99)));
     }
 
     #[test]

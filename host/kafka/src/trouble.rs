@@ -31,23 +31,22 @@ pub(crate) fn note(
     message: Message<'_>,
 ) -> Vec<Event> {
     if code == Code::AutoOffsetReset {
-        note_out_of_range(shared, partition, owned);
-        return Vec::new();
+        return note_out_of_range(shared, partition, owned).into_iter().collect();
     }
     if owned.reading != Reading::On {
         return Vec::new();
     }
-    let known = owned.trouble.filter(|trouble| trouble.code == code);
+    let known = owned.trouble.filter(|trouble| are_same(trouble.code, code));
     let mut trouble = known.unwrap_or(Trouble { code, since: Instant::now(), reported: false });
     let mut news = Vec::new();
     if is_about_data(code) {
         if trouble.since.elapsed() >= shared.settings.unreadable_after {
             owned.reading = Reading::Seeking;
-            let trouble = OffsetTrouble::Unreadable { at: owned.expected };
-            news.push(Event::Input(Input::PositionTrouble { partition, epoch: owned.current, trouble }));
+            news.push(unreadable(partition, owned));
         } else {
             // librdkafka counts the error as a record: it believes that it stands behind it, and the pause of the next
-            // rebalance would make that true. The seek puts it back to where we are.
+            // rebalance would make that true. The seek puts it back to where we are; what it gives until then is dropped.
+            owned.astray = true;
             shared.parking.leave_work(Work::Repair(partition));
         }
     } else if trouble.reported && trouble.since.elapsed() >= TELL_AGAIN {
@@ -67,22 +66,39 @@ pub(crate) fn note(
     news
 }
 
+/// Bytes that cannot be read make several errors in turn, all of them about one thing.
+fn are_same(one: Code, other: Code) -> bool {
+    one == other || (is_about_data(one) && is_about_data(other))
+}
+
+fn unreadable(partition: Partition, owned: &Owned) -> Event {
+    let trouble = OffsetTrouble::Unreadable { at: owned.expected };
+    Event::Input(Input::PositionTrouble { partition, epoch: owned.current, trouble })
+}
+
 /// The position is not in the log any more, or not yet. librdkafka reads this partition no further until it is assigned
 /// again. With a policy, a rejoin of the group lets the assignment resolve the position by that policy.
-fn note_out_of_range(shared: &Shared, partition: Partition, owned: &mut Owned) {
+fn note_out_of_range(shared: &Shared, partition: Partition, owned: &mut Owned) -> Option<Event> {
     match owned.strand() {
         Reading::On => {}
         // Whatever makes it readable is a seek, of the core or of a late start: that finds the partition stranded and
         // asks for a new assignment. Earlier it would help nobody, and a rejoin disturbs all partitions.
-        Reading::Seeking | Reading::Held | Reading::Pending | Reading::Stranded => return,
+        Reading::Seeking | Reading::Held | Reading::Pending | Reading::Stranded => return None,
+    }
+    // Bytes that cannot be read were taken for an offset, and that offset is not in the log. Ours is, so no policy for
+    // offsets applies, and a new assignment would end here again.
+    if owned.trouble.is_some_and(|trouble| is_about_data(trouble.code)) {
+        return Some(unreadable(partition, owned));
     }
     shared.refused.note(partition, owned.expected);
-    if shared.settings.on_out_of_range != RangePolicy::Hold {
-        return shared.ask_rejoin("a position is out of range");
+    if shared.settings.on_out_of_range == RangePolicy::Hold {
+        // Without the look-up thread the consumer is closing, and nothing is held any more.
+        let order = LookupOrder::OutOfRange { partition, epoch: owned.current, wanted: owned.expected };
+        let _ = shared.lookup_orders.send(order);
+    } else {
+        shared.ask_rejoin("a position is out of range");
     }
-    // Without the look-up thread the consumer is closing, and nothing is held any more.
-    let order = LookupOrder::OutOfRange { partition, epoch: owned.current, wanted: owned.expected };
-    let _ = shared.lookup_orders.send(order);
+    None
 }
 
 /// The positions that a fetch found not to be in the log. An assignment cannot always tell by itself: under
@@ -98,5 +114,19 @@ impl Refused {
     /// True when the last such position of the partition was this one.
     pub(crate) fn is(&self, partition: Partition, position: NextOffset) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&partition) == Some(&position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A wrong checksum makes the client read on in the middle of a batch, which is no batch of any version it knows. Taken
+    /// for two troubles that take turns, neither would ever last.
+    #[test]
+    fn errors_about_bytes_that_take_turns_are_one_trouble() {
+        assert!(are_same(Code::BadMessage, Code::NotImplemented));
+        assert!(are_same(Code::BrokerTransportFailure, Code::BrokerTransportFailure));
+        assert!(!are_same(Code::BrokerTransportFailure, Code::BadMessage));
     }
 }
