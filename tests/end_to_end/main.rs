@@ -12,6 +12,7 @@
 mod answers;
 mod chance;
 mod clean;
+mod corrupt;
 mod fixture;
 mod kill;
 mod members;

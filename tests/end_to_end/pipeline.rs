@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use gristmill_tests::{Host, Loaded, Seen, create_topic, load, load_more, plugin, put, recreate_topic, unique};
+use gristmill_tests::{
+    Host, Loaded, Seen, create_topic, load, load_compressed, load_more, plugin, put, recreate_topic, unique,
+};
 use xtask::kafka::Broker;
 
 /// Longer than anything takes on a machine that compiles meanwhile; a test that waits so long has failed.
@@ -52,6 +54,11 @@ impl<'b> Pipeline<'b> {
     pub(crate) fn recreate(&self, partitions: i32, records: u64) -> Loaded {
         recreate_topic(&self.broker.bootstrap(), &self.topic, partitions);
         load(&self.broker.bootstrap(), &self.topic, partitions, records)
+    }
+
+    /// The same, compressed.
+    pub(crate) fn load_compressed(&self, loaded: &mut Loaded, records: u64, codec: &str) {
+        load_compressed(&self.broker.bootstrap(), &self.topic, loaded, records, codec);
     }
 
     /// Puts one record with this key into partition 0.

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod broker;
+mod damage;
 mod host;
 mod lines;
 mod load;
@@ -14,9 +15,10 @@ mod temporary;
 mod wire;
 
 pub use broker::{shared_broker, unique};
+pub use damage::{Damage, damage};
 pub use host::{Host, plugin};
 pub use lines::Lines;
-pub use load::{Loaded, create_topic, load, load_more, put, recreate_topic};
+pub use load::{Loaded, create_topic, load, load_compressed, load_more, put, recreate_topic};
 pub use seen::Seen;
 pub use temporary::TemporaryFolder;
 pub use wire::{WireRecord, put_batch};

@@ -97,8 +97,18 @@ pub fn load(bootstrap: &str, topic: &str, partitions: i32, records: u64) -> Load
 ///
 /// When one is not acknowledged, or not at the offset that it names.
 pub fn load_more(bootstrap: &str, topic: &str, loaded: &mut Loaded, records: u64) {
+    load_compressed(bootstrap, topic, loaded, records, "none");
+}
+
+/// The same, in batches that are compressed with a codec, by librdkafka's name of it.
+///
+/// # Panics
+///
+/// As [`load_more`].
+pub fn load_compressed(bootstrap: &str, topic: &str, loaded: &mut Loaded, records: u64, codec: &str) {
     let producer: Result<ThreadedProducer<Acknowledged>, _> = settings(bootstrap)
         .set("enable.idempotence", "true")
+        .set("compression.type", codec)
         .set("linger.ms", "20")
         .set("batch.num.messages", "10000")
         .set("queue.buffering.max.messages", "200000")
