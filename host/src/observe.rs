@@ -177,6 +177,7 @@ impl Observer {
             // That all are down follows from what was said of each.
             ClientErrorKind::Unreachable if code == "_ALL_BROKERS_DOWN" => {}
             ClientErrorKind::Unreachable => self.start.unreachable(text),
+            ClientErrorKind::Authentication if code == "_SSL" => self.start.insecure(text),
             ClientErrorKind::Authentication => self.start.refused(text),
             ClientErrorKind::Authorization if code.contains("GROUP_AUTHORIZATION") => self.ends_with(Exit::because(
                 exit::NOT_AUTHORISED,

@@ -21,7 +21,7 @@ pub(crate) struct StartWatch {
     /// The last thing that a client said in vain, for people.
     last_error: Option<String>,
     missing: BTreeSet<String>,
-    /// What the broker said to the credentials.
+    /// Why no broker will ever talk to us, and what to look at.
     refused: Option<String>,
 }
 
@@ -50,7 +50,16 @@ impl StartWatch {
 
     /// A broker does not accept the credentials. That does not get better by waiting.
     pub(crate) fn refused(&mut self, text: &str) {
-        self.refused = Some(text.to_owned());
+        self.refused =
+            Some(format!("the broker refused the credentials: {text}; check sasl.* and ssl.* in [kafka.properties]"));
+    }
+
+    /// A broker and we do not agree on TLS: what one of the two shows the other does not trust. That does not get better
+    /// by waiting either.
+    pub(crate) fn insecure(&mut self, text: &str) {
+        self.refused = Some(format!(
+            "no secure connection to the broker: {text}; check security.protocol and ssl.* in [kafka.properties]"
+        ));
     }
 
     /// A topic of the subscription is not there.
@@ -71,10 +80,8 @@ impl StartWatch {
 
     /// Why the process should end now, if it should.
     pub(crate) fn verdict(&self, now: Moment) -> Option<Exit> {
-        if let (Some(text), false) = (&self.refused, self.reached) {
-            let why =
-                format!("the broker refused the credentials: {text}; check sasl.* and ssl.* in [kafka.properties]");
-            return Some(Exit::because(exit::NOT_AUTHORISED, why));
+        if let (Some(why), false) = (&self.refused, self.reached) {
+            return Some(Exit::because(exit::NOT_AUTHORISED, why.clone()));
         }
         if now < self.deadline {
             return None;
@@ -138,6 +145,16 @@ mod tests {
         assert_eq!(watch.verdict(Moment(1)).map(|exit| exit.code()), Some(exit::NOT_AUTHORISED));
         watch.reached();
         assert_eq!(watch.verdict(Moment(1)), None, "a broker that once accepted us may be restarted with other users");
+    }
+
+    #[test]
+    fn a_certificate_that_is_not_trusted_is_no_refusal_of_credentials() {
+        let mut watch = watch(false);
+        watch.insecure("certificate verify failed");
+        let exit = watch.verdict(Moment(1)).expect("at once");
+        let why = exit.why().expect("a reason");
+        assert_eq!(exit.code(), exit::NOT_AUTHORISED);
+        assert!(why.contains("certificate verify failed") && !why.contains("credentials"), "{why}");
     }
 
     #[test]
