@@ -166,6 +166,15 @@ pub(crate) fn stop(host: Host) -> Vec<String> {
     lines
 }
 
+/// The records that the witness showed, without what the log puts around them.
+pub(crate) fn shown(lines: &[String]) -> Vec<String> {
+    let words = |line: &String| {
+        let fields: serde_json::Value = serde_json::from_str(line).ok()?;
+        fields.get("msg")?.as_str().filter(|msg| msg.starts_with("record ")).map(str::to_owned)
+    };
+    lines.iter().filter_map(words).collect()
+}
+
 /// The last lines, for the text of a failure.
 pub(crate) fn last(lines: &[String]) -> String {
     lines[lines.len().saturating_sub(30)..].join("\n")
