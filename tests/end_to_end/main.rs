@@ -20,5 +20,6 @@ mod offsets;
 mod outage;
 mod pipeline;
 mod records;
+mod secure;
 mod start;
 mod stop;

@@ -7,6 +7,7 @@ mod broker;
 mod install;
 mod port;
 mod properties;
+pub mod security;
 pub mod standalone;
 mod watchdog;
 mod witness;

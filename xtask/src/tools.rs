@@ -78,6 +78,15 @@ pub fn java() -> Command {
     }
 }
 
+/// The `keytool` that came with that `java`.
+#[must_use]
+pub fn keytool() -> Command {
+    match std::env::var_os("JAVA_HOME") {
+        Some(home) => Command::new(std::path::Path::new(&home).join("bin").join("keytool")),
+        None => Command::new("keytool"),
+    }
+}
+
 fn absent(program: &str, name: &str, hint: &str) -> Option<String> {
     let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     match found {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::kafka::install::{Installation, copy_folder};
+use crate::kafka::security::{self, SecureListener};
 use crate::kafka::watchdog::Watchdog;
 use crate::kafka::{port, properties};
 
@@ -28,6 +29,8 @@ const HEAP_MIB_MAX: u32 = 256;
 pub struct Options {
     /// Further lines of `server.properties`; they win over ours.
     pub properties: Vec<(String, String)>,
+    /// With a second listener that speaks TLS and wants a password, see [`Broker::secure_bootstrap`].
+    pub secure: bool,
 }
 
 /// A running Apache Kafka with one node. Dropping it kills the process and removes its data.
@@ -36,6 +39,7 @@ pub struct Broker {
     installation: Installation,
     folder: PathBuf,
     port: u16,
+    secure: Option<SecureListener>,
     starts: AtomicU32,
     process: Mutex<Option<Process>>,
 }
@@ -58,33 +62,45 @@ impl Broker {
     /// When Kafka cannot be installed or does not start in time; the error then holds the end of its log.
     pub fn start(options: &Options) -> Result<Self> {
         let installation = Installation::ready()?;
-        Self::start_from(installation, &installation.template(), &options.properties, |made| made.java(HEAP_MIB_MAX))
+        let broker = Self::start_from(installation, &installation.template(), options, |made| made.java(HEAP_MIB_MAX))?;
+        if broker.secure.is_some() {
+            broker.add_user(security::USER, security::PASSWORD)?;
+        }
+        Ok(broker)
     }
 
     /// Starts a broker on a copy of `data` with a JVM command of the caller's, to make the installation itself.
     pub(super) fn start_with(java: Command, installation: &Installation, data: &Path) -> Result<Self> {
         let mut java = Some(java);
-        Self::start_from(installation, data, &[], |made| java.take().unwrap_or_else(|| made.java(HEAP_MIB_MAX)))
+        let options = Options::default();
+        Self::start_from(installation, data, &options, |made| java.take().unwrap_or_else(|| made.java(HEAP_MIB_MAX)))
     }
 
     fn start_from(
         installation: &Installation,
         data: &Path,
-        extra: &[(String, String)],
+        options: &Options,
         mut java: impl FnMut(&Installation) -> Command,
     ) -> Result<Self> {
         let mut tries_left = 3;
         loop {
             let folder = new_folder()?;
+            let secure = if options.secure { Some(SecureListener::make(&folder)?) } else { None };
             let broker = Self {
                 installation: installation.clone(),
                 folder,
                 port: port::free()?,
+                secure,
                 starts: AtomicU32::new(0),
                 process: Mutex::new(None),
             };
             copy_folder(data, &broker.data())?;
-            let text = properties::server(&broker.data(), broker.port, port::free()?, extra);
+            let mut extra = options.properties.clone();
+            let controller_port = port::free()?;
+            if let Some(secure) = &broker.secure {
+                extra.extend(secure.properties(broker.port, controller_port));
+            }
+            let text = properties::server(&broker.data(), broker.port, controller_port, &extra);
             fs::write(broker.properties(), text).context("cannot write the broker's properties")?;
             match broker.launch(java(installation)) {
                 Ok(()) => return Ok(broker),
@@ -99,6 +115,18 @@ impl Broker {
     #[must_use]
     pub fn bootstrap(&self) -> String {
         format!("127.0.0.1:{}", self.port)
+    }
+
+    /// The address of the secure listener, where there is one.
+    #[must_use]
+    pub fn secure_bootstrap(&self) -> Option<String> {
+        self.secure.as_ref().map(SecureListener::address)
+    }
+
+    /// The certificate that the secure listener shows, where there is one.
+    #[must_use]
+    pub fn certificate(&self) -> Option<&Path> {
+        self.secure.as_ref().map(SecureListener::certificate)
     }
 
     /// The process number, while it runs.

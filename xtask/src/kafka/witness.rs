@@ -36,19 +36,23 @@ impl Broker {
     /// When the tool does not succeed; the error holds what it printed.
     pub fn tool(&self, class: &str, arguments: &[&str]) -> Result<String> {
         let mut command = self.tool_command(class, arguments);
-        let output = command.output().context("cannot start java")?;
-        let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-        let complaints = String::from_utf8_lossy(&output.stderr);
-        if !output.status.success() {
-            bail!("{} ended with {}:\n{printed}{complaints}", class_of(&command), output.status);
-        }
-        Ok(printed)
+        command.args(["--bootstrap-server", &self.bootstrap()]);
+        run(&mut command)
+    }
+
+    /// Runs one of Kafka's tools that looks into files and at no broker, which may run meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// When the tool does not succeed.
+    pub fn offline_tool(&self, class: &str, arguments: &[&str]) -> Result<String> {
+        run(&mut self.tool_command(class, arguments))
     }
 
     fn tool_command(&self, class: &str, arguments: &[&str]) -> Command {
         let mut command = self.installation().java(HEAP_MIB_MAX);
         command.arg(format!("org.apache.kafka.tools.{class}"));
-        command.args(arguments).args(["--bootstrap-server", &self.bootstrap()]);
+        command.args(arguments);
         command
     }
 
@@ -65,6 +69,21 @@ impl Broker {
             arguments.extend(["--config", setting]);
         }
         self.tool("TopicCommand", &arguments).map(drop)
+    }
+
+    /// Makes a user who may come with SCRAM, at listeners that have it.
+    ///
+    /// # Errors
+    ///
+    /// When the broker refuses it.
+    pub fn add_user(&self, name: &str, password: &str) -> Result<()> {
+        // One call for each: the broker takes no two of one user at once.
+        for mechanism in ["SCRAM-SHA-256", "SCRAM-SHA-512"] {
+            let secret = format!("{mechanism}=[password={password}]");
+            let of_user = ["--entity-type", "users", "--entity-name", name];
+            self.tool("ConfigCommand", &[&["--alter", "--add-config", &secret][..], &of_user].concat())?;
+        }
+        Ok(())
     }
 
     /// Deletes a topic.
@@ -170,6 +189,16 @@ impl Broker {
         }
         Ok(())
     }
+}
+
+fn run(command: &mut Command) -> Result<String> {
+    let output = command.output().context("cannot start java")?;
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    if !output.status.success() {
+        bail!("{} ended with {}:\n{printed}{complaints}", class_of(command), output.status);
+    }
+    Ok(printed)
 }
 
 /// Reads lines such as `orders:0:1200`.
