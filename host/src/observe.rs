@@ -11,7 +11,7 @@ use gristmill_core::time::Moment;
 use gristmill_guest::Answered;
 use gristmill_kafka::{ClientErrorKind, Event, RecordBody};
 use tokio::sync::watch;
-use tracing::{debug, error, info, warn};
+use tracing::{debug, info, warn};
 
 use crate::error_log::ErrorLog;
 use crate::exit::{self, Exit};
@@ -117,10 +117,7 @@ impl Observer {
             }
             Event::Evicted { text } => {
                 self.status.counts.evictions += 1;
-                error!(
-                    reason = text,
-                    "this member left the group because it was silent for too long; it rejoins by itself"
-                );
+                warn!(reason = text, "this member fell out of the group; it rejoins by itself");
             }
             Event::TopicMissing { name } => {
                 // Only a broker can know.

@@ -198,6 +198,8 @@ fn a_member_that_the_group_forgot_loses_its_partitions_and_rejoins_by_itself() {
     let partition = member.partition("orders", 0);
     cluster.fail_next(RequestKind::Heartbeat, &[UNKNOWN_MEMBER_ID]);
     member.until("the partition was lost", |member| member.removed == [(partition, true)]);
+    let told = |event: &Event| matches!(event, Event::Evicted { .. });
+    assert!(member.news.iter().any(told), "it does not say that the group went on without it: {}", member.summary());
     assert_eq!(member.commit(partition, 10), Err(RequestError::NotOurs));
     member.until("it came back and its records again", |member| member.seen.len() == 20);
     assert_eq!(member.commit(partition, 10), Ok(()));

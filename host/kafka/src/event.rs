@@ -34,10 +34,10 @@ pub enum Event {
         /// True: this client will never work again.
         fatal: bool,
     },
-    /// This member was silent for longer than `max.poll.interval.ms` and left the group; it rejoins by itself (B8).
+    /// The group went on without this member, and its partitions are lost; it rejoins by itself (B8).
     Evicted {
-        /// In librdkafka's words.
-        text: String,
+        /// Why that may be.
+        text: &'static str,
     },
     /// A subscribed topic is not there. Reading begins when it appears (O2).
     TopicMissing {

@@ -81,7 +81,6 @@ fn give_strays_up(shared: &Shared, places: Vec<(Vec<u8>, i32)>) {
 
 fn handle_error(shared: &Shared, code: Code, text: String, fatal: bool) {
     match code {
-        Code::PollExceeded => return shared.tell(Event::Evicted { text }),
         Code::UnknownTopicOrPartition | Code::UnknownTopic => {
             if let Some(name) = missing_topic(shared, &text) {
                 return shared.tell(Event::TopicMissing { name: name.into() });

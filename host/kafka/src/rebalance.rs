@@ -164,8 +164,22 @@ fn give_up(shared: &Shared, rows: &[Row]) {
     };
     report(shared, "unassigning", answered);
     drop(parked);
+    if lost && !partitions.is_empty() {
+        tell_eviction(shared);
+    }
     if lost && !announced.is_empty() {
         shared.input(Input::Lost(announced));
+    }
+}
+
+/// Says that the group went on without us, which librdkafka itself does not report: what it calls exceeding the poll
+/// interval cannot happen here, since the threads of this edge keep polling. Silent on the way out, and when the client is
+/// dead, which is told elsewhere.
+fn tell_eviction(shared: &Shared) {
+    if !shared.is_closing() && shared.client.fatal_error().is_none() {
+        shared.tell(Event::Evicted {
+            text: "the brokers did not hear of it within session.timeout.ms, or it did not hear of them",
+        });
     }
 }
 
