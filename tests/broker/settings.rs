@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use gristmill_kafka::{ClientProperties, Consumer, ConsumerSettings, ResetPolicy, SettingsError, StartError};
+use gristmill_kafka::{
+    ClientProperties, Consumer, ConsumerSettings, ResetPolicy, SettingsError, StartError, TopicFault,
+};
 use tokio::sync::mpsc::unbounded_channel;
 
 fn with(properties: &[(&str, &str)]) -> ConsumerSettings {
@@ -146,6 +148,14 @@ fn empty_names_and_zero_bytes_are_refused() {
     let mut settings = with(&[]);
     settings.group_id = "a\0b".to_owned();
     assert!(matches!(ClientProperties::of(&settings), Err(SettingsError::ZeroByte { .. })));
+}
+
+#[test]
+fn a_topic_that_cannot_exist_is_refused() {
+    let mut settings = with(&[]);
+    settings.topics = vec!["^(".to_owned(), "a/b".to_owned()];
+    let fault = TopicFault::Character('/');
+    assert_eq!(ClientProperties::of(&settings), Err(SettingsError::Topic { name: "a/b".to_owned(), fault }));
 }
 
 #[test]

@@ -29,9 +29,8 @@ fn topics_are_found_with_their_partitions() {
 fn a_topic_that_is_not_there_is_named() {
     let cluster = MockCluster::start(1).unwrap();
     cluster.create_topic("others", 1).unwrap();
-    // The mock makes up every topic that it is asked for, except names that no broker takes.
     let text = configuration("gristmill-echo", "").replace("127.0.0.1:1", &cluster.bootstrap_servers());
-    let text = text.replace("[\"orders\"]", "[\"others\", \"no such topic\"]");
+    let text = text.replace("[\"orders\"]", "[\"others\", \"missing\"]");
     let ended = Run::new().file("g.toml", text).with(&["check", "g.toml", "--online"]);
-    ended.refused(78, &["the brokers know no topic no such topic", "create it, or correct kafka.topics"]);
+    ended.refused(78, &["the brokers know no topic missing", "create it, or correct kafka.topics"]);
 }

@@ -38,6 +38,7 @@ mod seek;
 mod settings;
 mod shared;
 mod statistics;
+mod subscription;
 mod sys;
 mod topic_ids;
 mod topics;
@@ -51,3 +52,4 @@ pub use mock::{CommittedOffset, MockCluster, MockError, MockRecord, RequestKind}
 pub use reach::{Reach, ReachError, reach};
 pub use settings::{ClientProperties, ConsumerSettings, RangePolicy, ResetPolicy, SettingsError};
 pub use statistics::{BrokerStatistics, PartitionStatistics, Statistics};
+pub use subscription::{TOPIC_CHARS_MAX, TopicFault, check_pattern, check_topic, is_pattern};

@@ -8,6 +8,7 @@ use std::ffi::CString;
 use std::time::{Duration, Instant};
 
 use crate::properties::{self, Standing};
+use crate::subscription::{TopicFault, check_topic};
 
 /// Where a group begins that has nothing committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -183,6 +184,14 @@ pub enum SettingsError {
         /// Which one.
         name: String,
     },
+    /// A topic that cannot exist.
+    #[error("kafka.topics: {name:?}: {fault}")]
+    Topic {
+        /// What was given.
+        name: String,
+        /// Why not.
+        fault: TopicFault,
+    },
     /// Something that must not be empty is.
     #[error("{name} is empty; name at least one")]
     Empty {
@@ -289,10 +298,10 @@ fn require(settings: &ConsumerSettings) -> Result<(), SettingsError> {
     if let Some((name, _)) = empty.into_iter().find(|(_, is_empty)| *is_empty) {
         return Err(SettingsError::Empty { name });
     }
-    match settings.topics.iter().find(|name| name.contains('\0')) {
-        Some(_) => Err(SettingsError::ZeroByte { name: "kafka.topics".to_owned() }),
-        None => Ok(()),
+    for name in &settings.topics {
+        check_topic(name).map_err(|fault| SettingsError::Topic { name: name.clone(), fault })?;
     }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use super::problem::{Problem, Source};
 use super::property;
 use super::quantity::{Size, Span};
 use super::scalar::Attempts;
-use super::tree::Node;
+use super::tree::{Node, Value};
 
 /// Collects problems at the places of the keys they are about.
 pub(crate) struct Findings<'f> {
@@ -30,6 +30,16 @@ impl<'f> Findings<'f> {
     /// Refuses, at the first of these paths that was written at all.
     pub(crate) fn refuse(&mut self, paths: &[&[&str]], message: String) {
         let node = paths.iter().find_map(|path| self.root.find(path));
+        let place = node.map(|node| self.source.place(&node.origin));
+        self.problems.push(Problem { message, place });
+    }
+
+    /// Refuses one item of the list at `path`.
+    pub(crate) fn refuse_item(&mut self, path: &[&str], item: usize, message: String) {
+        let node = self.root.find(path).map(|node| match &node.value {
+            Value::List(items) => items.get(item).unwrap_or(node),
+            _ => node,
+        });
         let place = node.map(|node| self.source.place(&node.origin));
         self.problems.push(Problem { message, place });
     }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use gristmill_core::policy::{self, Attempts, Backoff, BatchLimits, CommitPolicy, Policy};
-use gristmill_kafka::{RangePolicy, ResetPolicy};
+use gristmill_kafka::{RangePolicy, ResetPolicy, check_pattern, check_topic};
 
 use super::contradictions::{self, Findings};
 use super::file::{self, ConfigFile};
@@ -70,8 +70,21 @@ fn names(file: &ConfigFile, findings: &mut Findings<'_>) {
             findings.refuse(&[path], format!("{} is empty", path.join(".")));
         }
     }
-    if file.kafka.topics.is_empty() || file.kafka.topics.iter().any(|topic| topic.trim().is_empty()) {
-        findings.refuse(&[&["kafka", "topics"]], "kafka.topics needs the name of at least one topic".to_owned());
+    topics(&file.kafka.topics, findings);
+}
+
+/// Topics that no broker can have, and those that are named twice, each at its own place.
+fn topics(topics: &[String], findings: &mut Findings<'_>) {
+    let path = ["kafka", "topics"];
+    if topics.is_empty() {
+        findings.refuse(&[&path], "kafka.topics needs the name of at least one topic".to_owned());
+    }
+    for (item, topic) in topics.iter().enumerate() {
+        if let Err(fault) = check_topic(topic).and_then(|()| check_pattern(topic)) {
+            findings.refuse_item(&path, item, format!("kafka.topics: {topic:?}: {fault}"));
+        } else if topics[..item].contains(topic) {
+            findings.refuse_item(&path, item, format!("kafka.topics: {topic:?} is named twice; remove one"));
+        }
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) fn refuse_contradictions(kafka: &KafkaConfig, findings: &mut Findings
         | SettingsError::Refused { name, .. }
         | SettingsError::Unknown { name, .. }
         | SettingsError::ZeroByte { name } => vec![name.as_str()],
-        SettingsError::Empty { .. } => Vec::new(),
+        SettingsError::Empty { .. } | SettingsError::Topic { .. } => Vec::new(),
     };
     // What is named comes as `name=value`, or as `value in name`.
     let words = named.iter().flat_map(|text| text.split([' ', '='])).filter(|word| word.contains('.'));
