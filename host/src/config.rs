@@ -1,12 +1,13 @@
 //! The configuration: parsed once, into a type that can only hold legal combinations.
 //!
 //! The way of a file: text → tree with places (`text`) → variables replaced (`expand`) → environment and flags laid over
-//! it (`overlay`) → serde model (`file`, through `reader`) → [`Config`] (`parse`). Nothing here reaches a broker or loads
-//! a plugin.
+//! it (`overlay`) → serde model (`file`, through `reader`) → [`Config`] (`parse`). What is wrong on the way is collected in
+//! `findings`. Nothing here reaches a broker or loads a plugin.
 
 mod contradictions;
 mod expand;
 mod file;
+mod findings;
 mod kafka;
 mod later;
 mod origin;
@@ -32,9 +33,8 @@ use std::time::{Duration, Instant};
 
 use gristmill_core::policy::Policy;
 use gristmill_kafka::ConsumerSettings;
-use serde::Deserialize;
 
-use self::file::ConfigFile;
+use self::findings::Findings;
 pub use self::kafka::KafkaConfig;
 pub use self::origin::OriginLine;
 use self::overlay::Overlay;
@@ -42,7 +42,6 @@ pub use self::plugin::{LimitsConfig, PluginConfig};
 use self::problem::Source;
 pub use self::problem::{ConfigError, Place, Problem, Spot};
 pub use self::quantity::{Size, Span};
-use self::reader::Reader;
 pub use self::schema::json_schema;
 pub use self::secret::Secret;
 use self::text::Notation;
@@ -163,22 +162,16 @@ fn load_text(text: String, notation: Notation, request: Request) -> Result<Loade
     }
     source.blot(&root);
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
-    expand::expand(&mut root, &source, &folder, &|name| environment.get(name).cloned())
-        .map_err(|problems| ConfigError { problems })?;
+    let mut findings = Findings::new(root, source);
+    expand::expand(&mut findings, &folder, &|name| environment.get(name).cloned());
     let variables = environment.iter().filter_map(|(name, value)| overlay::from_environment(name, value));
-    variables.chain(flags).for_each(|overlay| overlay.lay(&mut root));
-    let problems = later::refuse(&root, &source);
-    if !problems.is_empty() {
-        return Err(ConfigError { problems });
-    }
-    let file = ConfigFile::deserialize(Reader::new(&root)).map_err(|error| {
-        let message = error.message(&schema::keys());
-        match error.origin() {
-            Some(origin) => source.problem(origin, message),
-            None => Problem { message, place: None },
-        }
-    })?;
-    let origins = origin::list(&file, &root, &source);
-    let config = parse::parse(file, &folder, &root, &source)?;
-    Ok(Loaded { config, origins })
+    variables.chain(flags).for_each(|overlay| overlay.lay(&mut findings.root));
+    later::refuse(&mut findings);
+    let file = findings.read();
+    let loaded = file.and_then(|file| {
+        let origins = origin::list(&file, &findings);
+        let config = parse::parse(file, &folder, &mut findings)?;
+        Some(Loaded { config, origins })
+    });
+    loaded.ok_or_else(|| findings.into_error())
 }

@@ -135,6 +135,33 @@ fn times_that_cannot_work_together_are_refused_with_both_numbers() {
 }
 
 #[test]
+fn everything_that_is_wrong_is_told_and_each_thing_once() {
+    let mut settings = with(&[
+        ("linger.ms", "1"),
+        ("group.id", "x"),
+        ("session.timeout.ms", "6s"),
+        ("heartbeat.interval.ms", "60000"),
+        ("max.poll.interval.ms", "9000"),
+        ("receive.message.max.bytes", "1000"),
+        ("partition.assignment.strategy", "range,cooperative-sticky"),
+    ]);
+    settings.drain_max = Duration::MAX;
+    settings.topics.push("a b".to_owned());
+    let refusals: Vec<String> = ClientProperties::refusals(&settings).iter().map(ToString::to_string).collect();
+    let wanted = [
+        "kafka.topics: \"a b\"",
+        "property linger.ms",
+        "property group.id",
+        "range in partition.assignment.strategy",
+        "receive.message.max.bytes=1000",
+        "kafka.drain with the wait for its commit of",
+        "property session.timeout.ms must be a whole number",
+    ];
+    assert_eq!(refusals.len(), wanted.len(), "{refusals:#?}");
+    assert!(refusals.iter().zip(wanted).all(|(refusal, wanted)| refusal.starts_with(wanted)), "{refusals:#?}");
+}
+
+#[test]
 fn a_number_that_is_none_is_named() {
     let error = refusal(&[("session.timeout.ms", "6s")]);
     assert_eq!(error, SettingsError::NotANumber { name: "session.timeout.ms", value: "6s".to_owned() });

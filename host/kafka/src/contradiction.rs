@@ -18,105 +18,122 @@ const ANSWER_OVERHEAD_BYTES: i64 = 512;
 const CLASSIC_ONLY: &[&str] =
     &["session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy", "group.protocol.type"];
 
-/// Refuses what cannot work together.
-pub(crate) fn check(settings: &ConsumerSettings, all: &BTreeMap<String, String>) -> Result<(), SettingsError> {
-    check_protocol(all)?;
-    check_sizes(all)?;
-    check_times(settings, all)
+/// Finds everything that cannot work together. A number that is none is told once; what hangs on it is not judged.
+pub(crate) fn find(settings: &ConsumerSettings, all: &BTreeMap<String, String>, refusals: &mut Vec<SettingsError>) {
+    let consumer = all.get("group.protocol").is_some_and(|value| value == "consumer");
+    if consumer {
+        find_classic(all, refusals);
+    } else {
+        find_two_strategies(all, refusals);
+    }
+    find_small_answers(all, refusals);
+    let poll = number(all, "max.poll.interval.ms", MAX_POLL_INTERVAL_MS, refusals);
+    let commit = settings.drain_max.saturating_add(settings.commit_wait_max);
+    find_long_drain("kafka.drain with the wait for its commit", commit, "max.poll.interval.ms", poll, refusals);
+    if !consumer {
+        find_short_session(settings, all, poll, refusals);
+    }
 }
 
-fn check_protocol(all: &BTreeMap<String, String>) -> Result<(), SettingsError> {
-    if all.get("group.protocol").is_some_and(|value| value == "consumer") {
-        return CLASSIC_ONLY.iter().find_map(|name| all.get(*name).map(|value| (*name, value))).map_or(
-            Ok(()),
-            |(name, value)| {
-                Err(contradiction(
-                    format!("{name}={value}"),
-                    "group.protocol=consumer".to_owned(),
-                    "with this protocol the brokers decide it; remove the setting, or use group.protocol=classic",
-                ))
-            },
-        );
-    }
+/// Settings that the brokers decide.
+fn find_classic(all: &BTreeMap<String, String>, refusals: &mut Vec<SettingsError>) {
+    let given = CLASSIC_ONLY.iter().filter_map(|name| all.get(*name).map(|value| (*name, value)));
+    refusals.extend(given.map(|(name, value)| {
+        contradiction(
+            format!("{name}={value}"),
+            "group.protocol=consumer".to_owned(),
+            "with this protocol the brokers decide it; remove the setting, or use group.protocol=classic",
+        )
+    }));
+}
+
+fn find_two_strategies(all: &BTreeMap<String, String>, refusals: &mut Vec<SettingsError>) {
     let strategy = all.get("partition.assignment.strategy").map(String::as_str).unwrap_or_default();
     let mut names = strategy.split(',').map(str::trim);
     let cooperative = names.clone().find(|name| *name == "cooperative-sticky");
     let eager = names.find(|name| !name.is_empty() && *name != "cooperative-sticky");
     if let (Some(cooperative), Some(eager)) = (cooperative, eager) {
-        return Err(contradiction(
+        refusals.push(contradiction(
             format!("{eager} in partition.assignment.strategy"),
             cooperative.to_owned(),
             "one gives the whole assignment up at each rebalance and the other does not; name only one. To change the \
              strategy of a running group, stop all its members first",
         ));
     }
-    Ok(())
 }
 
-fn check_sizes(all: &BTreeMap<String, String>) -> Result<(), SettingsError> {
-    let fetch = number(all, "fetch.max.bytes", FETCH_MAX_BYTES)?;
-    let message = number(all, "message.max.bytes", MESSAGE_MAX_BYTES)?;
-    let Some(receive) = all.get("receive.message.max.bytes") else { return Ok(()) };
-    let receive = parse("receive.message.max.bytes", receive)?;
+fn find_small_answers(all: &BTreeMap<String, String>, refusals: &mut Vec<SettingsError>) {
+    let fetch = number(all, "fetch.max.bytes", FETCH_MAX_BYTES, refusals);
+    let message = number(all, "message.max.bytes", MESSAGE_MAX_BYTES, refusals);
+    if !all.contains_key("receive.message.max.bytes") {
+        return;
+    }
+    let receive = number(all, "receive.message.max.bytes", 0, refusals);
+    let (Some(fetch), Some(message), Some(receive)) = (fetch, message, receive) else { return };
     if receive < fetch.saturating_add(message).saturating_add(ANSWER_OVERHEAD_BYTES) {
-        return Err(contradiction(
+        refusals.push(contradiction(
             format!("receive.message.max.bytes={receive}"),
             format!("fetch.max.bytes={fetch} with message.max.bytes={message}"),
             "an answer that is slightly larger than the first would be thrown away and asked for again for ever; raise \
              the first to at least the sum of the others and 512, or remove it",
         ));
     }
-    Ok(())
 }
 
-fn check_times(settings: &ConsumerSettings, all: &BTreeMap<String, String>) -> Result<(), SettingsError> {
-    let poll = number(all, "max.poll.interval.ms", MAX_POLL_INTERVAL_MS)?;
-    check_drain(
-        "drain time and wait for its commit",
-        settings.drain_max + settings.commit_wait_max,
-        "max.poll.interval.ms",
-        poll,
-    )?;
-    if all.get("group.protocol").is_some_and(|value| value == "consumer") {
-        return Ok(());
-    }
-    let session = number(all, "session.timeout.ms", SESSION_TIMEOUT_MS)?;
-    let heartbeat = number(all, "heartbeat.interval.ms", HEARTBEAT_INTERVAL_MS)?;
-    if heartbeat >= session {
-        return Err(contradiction(
+/// Sessions that end too early, for a group with the classic protocol.
+fn find_short_session(
+    settings: &ConsumerSettings,
+    all: &BTreeMap<String, String>,
+    poll: Option<i64>,
+    refusals: &mut Vec<SettingsError>,
+) {
+    let session = number(all, "session.timeout.ms", SESSION_TIMEOUT_MS, refusals);
+    let heartbeat = number(all, "heartbeat.interval.ms", HEARTBEAT_INTERVAL_MS, refusals);
+    if let (Some(session), Some(heartbeat)) = (session, heartbeat)
+        && heartbeat >= session
+    {
+        refusals.push(contradiction(
             format!("heartbeat.interval.ms={heartbeat}"),
             format!("session.timeout.ms={session}"),
             "the session would end between two heartbeats; make the first a third of the second",
         ));
     }
-    if session > poll {
-        return Err(contradiction(
+    if let (Some(session), Some(poll)) = (session, poll)
+        && session > poll
+    {
+        refusals.push(contradiction(
             format!("session.timeout.ms={session}"),
             format!("max.poll.interval.ms={poll}"),
             "the second must not be the smaller one",
         ));
     }
-    check_drain("drain time", settings.drain_max, "session.timeout.ms", session)
+    find_long_drain("kafka.drain", settings.drain_max, "session.timeout.ms", session, refusals);
 }
 
-fn check_drain(what: &str, drain: Duration, name: &str, millis: i64) -> Result<(), SettingsError> {
+fn find_long_drain(what: &str, drain: Duration, name: &str, millis: Option<i64>, refusals: &mut Vec<SettingsError>) {
     let drain_ms = i64::try_from(drain.as_millis()).unwrap_or(i64::MAX);
-    if drain_ms < millis {
-        return Ok(());
+    if let Some(millis) = millis.filter(|millis| drain_ms >= *millis) {
+        refusals.push(contradiction(
+            format!("{what} of {drain_ms} ms"),
+            format!("{name}={millis}"),
+            "the group would give the partitions away before the running batch has ended; lower the first or raise the second",
+        ));
     }
-    Err(contradiction(
-        format!("{what} of {drain_ms} ms"),
-        format!("{name}={millis}"),
-        "the group would give the partitions away before the running batch has ended; lower the first or raise the second",
-    ))
 }
 
-fn number(all: &BTreeMap<String, String>, name: &'static str, default: i64) -> Result<i64, SettingsError> {
-    all.get(name).map_or(Ok(default), |value| parse(name, value))
-}
-
-fn parse(name: &'static str, value: &str) -> Result<i64, SettingsError> {
-    value.trim().parse().map_err(|_| SettingsError::NotANumber { name, value: value.to_owned() })
+/// The number that a property has, or its default. None where it is no number.
+fn number(
+    all: &BTreeMap<String, String>,
+    name: &'static str,
+    default: i64,
+    refusals: &mut Vec<SettingsError>,
+) -> Option<i64> {
+    let Some(value) = all.get(name) else { return Some(default) };
+    let number = value.trim().parse().ok();
+    if number.is_none() {
+        refusals.push(SettingsError::NotANumber { name, value: value.clone() });
+    }
+    number
 }
 
 fn contradiction(first: String, second: String, reason: &'static str) -> SettingsError {

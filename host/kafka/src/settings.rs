@@ -220,35 +220,16 @@ impl ClientProperties {
     ///
     /// # Errors
     ///
-    /// The first property that is not accepted, or the first two settings that cannot go together.
+    /// The first of [`ClientProperties::refusals`].
     pub fn of(settings: &ConsumerSettings) -> Result<Self, SettingsError> {
-        require(settings)?;
-        let mut all: BTreeMap<String, String> = properties::DEFAULTS.iter().map(|(k, v)| own(k, v)).collect();
-        for (name, value) in &settings.properties {
-            let name = properties::canonical(name);
-            match properties::standing(name) {
-                Standing::Accepted => drop(all.insert(name.to_owned(), value.clone())),
-                Standing::Owned(reason) => return Err(SettingsError::Owned { name: name.to_owned(), reason }),
-                Standing::Refused(reason) => return Err(SettingsError::Refused { name: name.to_owned(), reason }),
-                Standing::Unknown { for_producers } => {
-                    return Err(SettingsError::Unknown { name: name.to_owned(), for_producers });
-                }
-            }
-        }
-        let is_consumer_protocol = all.get("group.protocol").is_some_and(|value| value == "consumer");
-        if !is_consumer_protocol {
-            all.entry("partition.assignment.strategy".to_owned()).or_insert_with(|| "cooperative-sticky".to_owned());
-        }
-        crate::contradiction::check(settings, &all)?;
-        all.extend(properties::OWNED_VALUES.iter().map(|(k, v)| own(k, v)));
-        all.insert("bootstrap.servers".to_owned(), settings.bootstrap_servers.clone());
-        all.insert("group.id".to_owned(), settings.group_id.clone());
-        for (name, value) in &all {
-            if name.contains('\0') || value.contains('\0') {
-                return Err(SettingsError::ZeroByte { name: name.replace('\0', "\u{fffd}") });
-            }
-        }
-        Ok(Self(all))
+        let (all, mut refusals) = collect(settings);
+        if refusals.is_empty() { Ok(Self(all)) } else { Err(refusals.swap_remove(0)) }
+    }
+
+    /// Every property that is not accepted, and all settings that cannot go together.
+    #[must_use]
+    pub fn refusals(settings: &ConsumerSettings) -> Vec<SettingsError> {
+        collect(settings).1
     }
 
     /// One property's value.
@@ -288,20 +269,48 @@ fn own(name: &str, value: &str) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 
-fn require(settings: &ConsumerSettings) -> Result<(), SettingsError> {
+/// The properties that follow from the settings, and what is wrong with them.
+fn collect(settings: &ConsumerSettings) -> (BTreeMap<String, String>, Vec<SettingsError>) {
+    let mut refusals = required(settings);
+    let mut all: BTreeMap<String, String> = properties::DEFAULTS.iter().map(|(k, v)| own(k, v)).collect();
+    for (name, value) in &settings.properties {
+        let name = properties::canonical(name);
+        match properties::standing(name) {
+            Standing::Accepted => drop(all.insert(name.to_owned(), value.clone())),
+            Standing::Owned(reason) => refusals.push(SettingsError::Owned { name: name.to_owned(), reason }),
+            Standing::Refused(reason) => refusals.push(SettingsError::Refused { name: name.to_owned(), reason }),
+            Standing::Unknown { for_producers } => {
+                refusals.push(SettingsError::Unknown { name: name.to_owned(), for_producers });
+            }
+        }
+    }
+    let is_consumer_protocol = all.get("group.protocol").is_some_and(|value| value == "consumer");
+    if !is_consumer_protocol {
+        all.entry("partition.assignment.strategy".to_owned()).or_insert_with(|| "cooperative-sticky".to_owned());
+    }
+    crate::contradiction::find(settings, &all, &mut refusals);
+    all.extend(properties::OWNED_VALUES.iter().map(|(k, v)| own(k, v)));
+    all.insert("bootstrap.servers".to_owned(), settings.bootstrap_servers.clone());
+    all.insert("group.id".to_owned(), settings.group_id.clone());
+    let broken = all.iter().filter(|(name, value)| name.contains('\0') || value.contains('\0'));
+    refusals.extend(broken.map(|(name, _)| SettingsError::ZeroByte { name: name.replace('\0', "\u{fffd}") }));
+    (all, refusals)
+}
+
+/// What must be there and is not, and topics that cannot exist.
+fn required(settings: &ConsumerSettings) -> Vec<SettingsError> {
     let topics = settings.topics.iter().map(String::as_str).find(|name| name.is_empty());
     let empty = [
         ("kafka.bootstrap_servers", settings.bootstrap_servers.is_empty()),
         ("kafka.group_id", settings.group_id.is_empty()),
         ("kafka.topics", settings.topics.is_empty() || topics.is_some()),
     ];
-    if let Some((name, _)) = empty.into_iter().find(|(_, is_empty)| *is_empty) {
-        return Err(SettingsError::Empty { name });
-    }
-    for name in &settings.topics {
-        check_topic(name).map_err(|fault| SettingsError::Topic { name: name.clone(), fault })?;
-    }
-    Ok(())
+    let empty = empty.into_iter().filter(|(_, is_empty)| *is_empty);
+    let faults = settings.topics.iter().filter(|name| !name.is_empty()).filter_map(|name| {
+        let fault = check_topic(name).err()?;
+        Some(SettingsError::Topic { name: name.clone(), fault })
+    });
+    empty.map(|(name, _)| SettingsError::Empty { name }).chain(faults).collect()
 }
 
 #[cfg(test)]

@@ -5,48 +5,13 @@
 use std::time::Duration;
 
 use super::file::ConfigFile;
-use super::problem::{Problem, Source};
+use super::findings::Findings;
 use super::property;
 use super::quantity::{Size, Span};
 use super::scalar::Attempts;
-use super::tree::{Node, Value};
-
-/// Collects problems at the places of the keys they are about.
-pub(crate) struct Findings<'f> {
-    root: &'f Node,
-    source: &'f Source,
-    /// What makes the configuration unusable.
-    pub(crate) problems: Vec<Problem>,
-    /// What works but was perhaps not meant.
-    pub(crate) warnings: Vec<String>,
-}
-
-impl<'f> Findings<'f> {
-    /// Nothing found yet.
-    pub(crate) fn new(root: &'f Node, source: &'f Source) -> Self {
-        Self { root, source, problems: Vec::new(), warnings: Vec::new() }
-    }
-
-    /// Refuses, at the first of these paths that was written at all.
-    pub(crate) fn refuse(&mut self, paths: &[&[&str]], message: String) {
-        let node = paths.iter().find_map(|path| self.root.find(path));
-        let place = node.map(|node| self.source.place(&node.origin));
-        self.problems.push(Problem { message, place });
-    }
-
-    /// Refuses one item of the list at `path`.
-    pub(crate) fn refuse_item(&mut self, path: &[&str], item: usize, message: String) {
-        let node = self.root.find(path).map(|node| match &node.value {
-            Value::List(items) => items.get(item).unwrap_or(node),
-            _ => node,
-        });
-        let place = node.map(|node| self.source.place(&node.origin));
-        self.problems.push(Problem { message, place });
-    }
-}
 
 /// Finds every contradiction.
-pub(crate) fn find(file: &ConfigFile, findings: &mut Findings<'_>) {
+pub(crate) fn find(file: &ConfigFile, findings: &mut Findings) {
     batches(file, findings);
     limits(file, findings);
     backoff(file, findings);
@@ -54,7 +19,7 @@ pub(crate) fn find(file: &ConfigFile, findings: &mut Findings<'_>) {
     times(file, findings);
 }
 
-fn batches(file: &ConfigFile, findings: &mut Findings<'_>) {
+fn batches(file: &ConfigFile, findings: &mut Findings) {
     if file.batch.workers.get() > 1 {
         let message = format!(
             "batch.workers = {}: this version hands over one batch at a time; write 1 or remove it",
@@ -75,7 +40,7 @@ fn batches(file: &ConfigFile, findings: &mut Findings<'_>) {
     }
 }
 
-fn limits(file: &ConfigFile, findings: &mut Findings<'_>) {
+fn limits(file: &ConfigFile, findings: &mut Findings) {
     let limits = &file.plugin.limits;
     let memory_max = Size::mib(1024);
     if limits.memory > memory_max {
@@ -91,18 +56,18 @@ fn limits(file: &ConfigFile, findings: &mut Findings<'_>) {
     }
     if let Some(cpu) = limits.cpu.filter(|cpu| *cpu > limits.time) {
         let message = format!("plugin.limits.cpu ({cpu}) is more than plugin.limits.time ({})", limits.time);
-        findings.refuse(&[&["plugin", "limits", "cpu"]], message);
+        findings.refuse(&[&["plugin", "limits", "cpu"], &["plugin", "limits", "time"]], message);
     }
     if let Some(record) = limits.record.filter(|record| record.0.saturating_mul(2) > limits.memory.0) {
         let message = format!(
             "plugin.limits.record ({record}) is more than half of plugin.limits.memory ({}); lower the first or raise the second",
             limits.memory
         );
-        findings.refuse(&[&["plugin", "limits", "record"]], message);
+        findings.refuse(&[&["plugin", "limits", "record"], &["plugin", "limits", "memory"]], message);
     }
 }
 
-fn backoff(file: &ConfigFile, findings: &mut Findings<'_>) {
+fn backoff(file: &ConfigFile, findings: &mut Findings) {
     let retry = &file.retry;
     if retry.initial.0.is_zero() {
         let message =
@@ -122,35 +87,35 @@ fn backoff(file: &ConfigFile, findings: &mut Findings<'_>) {
             "retry.then follows the last attempt, but retry.max_attempts = \"unlimited\" has no last attempt; \
                        remove the first or limit the second"
                 .to_owned();
-        findings.refuse(&[&["retry", "then"]], message);
+        findings.refuse(&[&["retry", "then"], &["retry", "max_attempts"]], message);
     }
 }
 
 /// The group's own clocks against ours.
-fn times(file: &ConfigFile, findings: &mut Findings<'_>) {
-    let poll = property::millis(file, "max.poll.interval.ms", 300_000);
+fn times(file: &ConfigFile, findings: &mut Findings) {
     let time = file.plugin.limits.time;
-    let third = poll / 3;
-    if time.0 > third {
+    let poll = property::millis(file, "max.poll.interval.ms", 300_000);
+    if let Some(poll) = poll.filter(|poll| time.0 > *poll / 3) {
         let message = format!(
             "plugin.limits.time ({time}) is more than a third ({}) of max.poll.interval.ms ({}); lower the first or raise the \
              second",
-            Span(third),
+            Span(poll / 3),
             Span(poll)
         );
         findings.refuse(&[&["plugin", "limits", "time"], &["kafka", "properties", "max.poll.interval.ms"]], message);
     }
     let classic = file.kafka.properties.get("group.protocol").is_none_or(|property| property.0 != "consumer");
-    let session = property::millis(file, "session.timeout.ms", 45_000);
-    let (limit, name) = if classic { (session, "session.timeout.ms") } else { (poll, "max.poll.interval.ms") };
+    let session = property::millis(file, "session.timeout.ms", 45_000).filter(|_| classic);
     let drain = file.kafka.drain;
-    if drain.0.saturating_add(COMMIT_ROOM) > limit {
+    if let Some(session) = session.filter(|session| drain.0.saturating_add(COMMIT_ROOM) > *session) {
         let message = format!(
-            "kafka.drain ({drain}) leaves less than {} of {name} ({}) for the commit; lower the first or raise the second",
+            "kafka.drain ({drain}) leaves less than {} of session.timeout.ms ({}) for the commit; lower the first or raise the \
+             second",
             Span(COMMIT_ROOM),
-            Span(limit)
+            Span(session)
         );
-        findings.refuse(&[&["kafka", "drain"], &["kafka", "properties", name]], message);
+        let [session, protocol] = ["session.timeout.ms", "group.protocol"].map(|name| ["kafka", "properties", name]);
+        findings.refuse(&[&["kafka", "drain"], &session, &protocol], message);
     }
     let grace = file.shutdown.grace;
     if grace < time {

@@ -4,19 +4,17 @@
 
 use std::path::Path;
 
-use super::problem::{Problem, Source};
-use super::tree::{Node, Value};
+use super::findings::Findings;
+use super::tree::{KeyPath, Node, Value};
 
 /// Looks up an environment variable.
 pub(crate) type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
 
-/// Replaces every variable in every string below `node`. `$${` stands for a literal `${`.
-///
-/// # Errors
-/// Every variable that is not defined, every file that cannot be read, every `${` that is not closed.
-pub(crate) fn expand(node: &mut Node, source: &Source, folder: &Path, lookup: Lookup<'_>) -> Result<(), Vec<Problem>> {
-    let mut problems = Vec::new();
-    walk(node, &mut |node| {
+/// Replaces every variable in every string of the tree. `$${` stands for a literal `${`. Refuses every variable that is not
+/// defined, every file that cannot be read, every `${` that is not closed.
+pub(crate) fn expand(findings: &mut Findings, folder: &Path, lookup: Lookup<'_>) {
+    let mut broken = Vec::new();
+    walk(&mut findings.root, &KeyPath::default(), &mut |path, node| {
         let Value::Text(text) = &node.value else { return };
         if !text.contains("${") {
             return;
@@ -27,17 +25,24 @@ pub(crate) fn expand(node: &mut Node, source: &Source, folder: &Path, lookup: Lo
                 node.value = Value::Loose(text);
                 node.hidden |= hidden;
             }
-            Err(message) => problems.push(source.problem(&node.origin, message)),
+            Err(message) => broken.push((path.clone(), node.origin.clone(), message)),
         }
     });
-    if problems.is_empty() { Ok(()) } else { Err(problems) }
+    // From the last to the first, so that no item of a list has moved before its turn.
+    for (path, origin, message) in broken.into_iter().rev() {
+        findings.spoil(&path, &origin, message);
+    }
 }
 
-fn walk(node: &mut Node, visit: &mut dyn FnMut(&mut Node)) {
-    visit(node);
+fn walk(node: &mut Node, path: &KeyPath, visit: &mut dyn FnMut(&KeyPath, &mut Node)) {
+    visit(path, node);
     match &mut node.value {
-        Value::Table(entries) => entries.iter_mut().for_each(|entry| walk(&mut entry.node, visit)),
-        Value::List(items) => items.iter_mut().for_each(|item| walk(item, visit)),
+        Value::Table(entries) => {
+            entries.iter_mut().for_each(|entry| walk(&mut entry.node, &path.key(&entry.key), visit));
+        }
+        Value::List(items) => {
+            items.iter_mut().enumerate().for_each(|(at, item)| walk(item, &path.item(at), visit));
+        }
         Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Text(_) | Value::Loose(_) => {}
     }
 }

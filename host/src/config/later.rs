@@ -1,8 +1,8 @@
 //! What the design promises for later versions: written in a configuration today, it is refused with a text that says
 //! so. Never silently ignored.
 
-use super::problem::{Problem, Source};
-use super::tree::{Node, Origin, Value};
+use super::findings::Findings;
+use super::tree::{KeyPath, Node, Origin, Value};
 
 /// Sections and keys that are not here yet: the path, and what this version does instead.
 const KEYS: [(&[&str], &str); 5] = [
@@ -19,26 +19,23 @@ const WORDS: [(&[&str], &str, &str); 2] = [
     (&["fault", "then"], "dead_letter", "write \"stop\" or \"hold\""),
 ];
 
-/// A problem for everything in the tree that this version does not have yet.
-pub(crate) fn refuse(root: &Node, source: &Source) -> Vec<Problem> {
-    let mut problems = Vec::new();
+/// Refuses everything in the tree that this version does not have yet.
+pub(crate) fn refuse(findings: &mut Findings) {
     for (path, instead) in KEYS {
-        if let Some(origin) = key_origin(root, path) {
+        if let Some(origin) = key_origin(&findings.root, path) {
             let name = path.join(".");
             let message = format!("{name}: this version does not have it yet ({instead}); remove it");
-            problems.push(source.problem(&origin, message));
+            findings.spoil(&KeyPath::of(path), &origin, message);
         }
     }
     for (path, word, instead) in WORDS {
-        let node = root.find(path);
-        if let Some(node) =
-            node.filter(|node| matches!(&node.value, Value::Text(text) | Value::Loose(text) if text == word))
-        {
+        let node = findings.root.find(path);
+        let node = node.filter(|node| matches!(&node.value, Value::Text(text) | Value::Loose(text) if text == word));
+        if let Some(origin) = node.map(|node| node.origin.clone()) {
             let message = format!("{} = \"{word}\": this version does not have it yet; {instead}", path.join("."));
-            problems.push(source.problem(&node.origin, message));
+            findings.spoil(&KeyPath::of(path), &origin, message);
         }
     }
-    problems
 }
 
 /// Where the key at the end of `path` was written, if it was.

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use super::file::ConfigFile;
-use super::problem::Source;
+use super::findings::Findings;
 use super::secret::{self, STARS};
-use super::tree::{Node, join};
+use super::tree::join;
 
 /// One value with its origin.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -19,13 +19,14 @@ pub struct OriginLine {
 }
 
 /// Lists every value of `file`. The tree says where it was written; what is not in the tree is a default.
-pub(crate) fn list(file: &ConfigFile, root: &Node, source: &Source) -> Vec<OriginLine> {
+pub(crate) fn list(file: &ConfigFile, findings: &Findings) -> Vec<OriginLine> {
     let mut lines = Vec::new();
     let value = serde_json::to_value(file).unwrap_or_default();
     walk(&value, &mut Vec::new(), &mut |keys, value| {
         let path = keys.iter().fold(String::new(), |path, key| join(&path, key));
-        let node = root.find(keys);
-        let origin = node.map_or_else(|| "default".to_owned(), |node| source.place(&node.origin).to_string());
+        let node = findings.root.find(keys);
+        let origin =
+            node.map_or_else(|| "default".to_owned(), |node| findings.source().place(&node.origin).to_string());
         let secret = secret::is_secret_path(&path) || node.is_some_and(|node| node.hidden);
         let value = if secret { STARS.to_owned() } else { value.to_string() };
         lines.push(OriginLine { path, value, origin });

@@ -8,39 +8,30 @@ use std::time::Duration;
 use gristmill_core::policy::{self, Attempts, Backoff, BatchLimits, CommitPolicy, Policy};
 use gristmill_kafka::{RangePolicy, ResetPolicy, check_pattern, check_topic};
 
-use super::contradictions::{self, Findings};
+use super::contradictions;
 use super::file::{self, ConfigFile};
-use super::problem::{ConfigError, Source};
+use super::findings::Findings;
 use super::property;
 use super::quantity::{Size, Span};
 use super::scalar;
 use super::secret::Secret;
-use super::tree::Node;
 use super::{Config, KafkaConfig, LimitsConfig, PluginConfig, StartConfig};
 
 /// Waits between tries of a commit: short, since the plugin is not called again meanwhile (C2).
 const COMMIT_BACKOFF: Backoff =
     Backoff { initial: Duration::from_millis(100), max: Duration::from_secs(5), jitter_permille: 200 };
 
-/// Parses, and finds every contradiction on the way.
-///
-/// # Errors
-/// All problems at once.
-pub(crate) fn parse(file: ConfigFile, folder: &Path, root: &Node, source: &Source) -> Result<Config, ConfigError> {
-    let mut findings = Findings::new(root, source);
-    contradictions::find(&file, &mut findings);
-    names(&file, &mut findings);
-    let digest = digest(&file, &mut findings);
+/// Parses, and finds every contradiction on the way. Nothing where something was refused, now or before.
+pub(crate) fn parse(file: ConfigFile, folder: &Path, findings: &mut Findings) -> Option<Config> {
+    contradictions::find(&file, findings);
+    names(&file, findings);
+    let digest = digest(&file, findings);
     let bytes_max = NonZeroU64::new(file.batch.max_bytes.0);
     let limits = limits(&file);
     let kafka = kafka(&file.kafka, buffer_bytes_max(&file));
-    if findings.problems.is_empty() {
-        property::refuse_contradictions(&kafka, &mut findings);
-    }
-    let (Some(bytes_max), true) = (bytes_max, findings.problems.is_empty()) else {
-        return Err(ConfigError { problems: findings.problems });
-    };
-    let warnings = findings.warnings;
+    property::refuse_contradictions(&kafka, findings);
+    let bytes_max = bytes_max.filter(|_| findings.is_empty())?;
+    let warnings = std::mem::take(&mut findings.warnings);
     let policy = policy(&file, bytes_max);
     let pipeline = file.pipeline.unwrap_or_else(|| file.kafka.group_id.clone());
     let plugin = PluginConfig {
@@ -54,11 +45,11 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, root: &Node, source: &Sourc
         wait: file.start.wait.0,
         missing_topics_end: file.start.missing_topics == file::MissingTopics::Exit,
     };
-    Ok(Config { pipeline, policy, kafka, plugin, start, warnings })
+    Some(Config { pipeline, policy, kafka, plugin, start, warnings })
 }
 
 /// Names that must not be empty.
-fn names(file: &ConfigFile, findings: &mut Findings<'_>) {
+fn names(file: &ConfigFile, findings: &mut Findings) {
     let texts: [(&[&str], &str); 4] = [
         (&["pipeline"], file.pipeline.as_deref().unwrap_or("unnamed")),
         (&["kafka", "bootstrap_servers"], &file.kafka.bootstrap_servers),
@@ -74,7 +65,7 @@ fn names(file: &ConfigFile, findings: &mut Findings<'_>) {
 }
 
 /// Topics that no broker can have, and those that are named twice, each at its own place.
-fn topics(topics: &[String], findings: &mut Findings<'_>) {
+fn topics(topics: &[String], findings: &mut Findings) {
     let path = ["kafka", "topics"];
     if topics.is_empty() {
         findings.refuse(&[&path], "kafka.topics needs the name of at least one topic".to_owned());
@@ -89,7 +80,7 @@ fn topics(topics: &[String], findings: &mut Findings<'_>) {
 }
 
 /// The pinned digest as `inspect` prints digests.
-fn digest(file: &ConfigFile, findings: &mut Findings<'_>) -> Option<String> {
+fn digest(file: &ConfigFile, findings: &mut Findings) -> Option<String> {
     let written = file.plugin.digest.as_deref()?;
     let digits = written.strip_prefix("sha256:").unwrap_or_default();
     if digits.len() == 64 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {

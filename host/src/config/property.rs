@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use gristmill_kafka::properties::{self, Standing};
 use gristmill_kafka::{ClientProperties, SettingsError};
 
-use super::contradictions::Findings;
 use super::file::ConfigFile;
+use super::findings::Findings;
 use super::kafka::KafkaConfig;
 use super::shape::nearest;
 
 /// Refuses properties that the host owns, that nobody may set, and that no consumer has.
-pub(crate) fn refuse(file: &ConfigFile, findings: &mut Findings<'_>) {
+pub(crate) fn refuse(file: &ConfigFile, findings: &mut Findings) {
     for name in file.kafka.properties.keys() {
         let message = match properties::standing(name) {
             Standing::Accepted => continue,
@@ -32,26 +32,43 @@ pub(crate) fn refuse(file: &ConfigFile, findings: &mut Findings<'_>) {
 }
 
 /// Refuses what cannot work together, as the Kafka edge sees it.
-pub(crate) fn refuse_contradictions(kafka: &KafkaConfig, findings: &mut Findings<'_>) {
-    let Err(error) = ClientProperties::of(&kafka.consumer_settings(Instant::now())) else { return };
-    let named = match &error {
-        SettingsError::Contradiction { first, second, .. } => vec![first.as_str(), second.as_str()],
-        SettingsError::NotANumber { name, .. } => vec![*name],
-        SettingsError::Owned { name, .. }
-        | SettingsError::Refused { name, .. }
-        | SettingsError::Unknown { name, .. }
-        | SettingsError::ZeroByte { name } => vec![name.as_str()],
-        SettingsError::Empty { .. } | SettingsError::Topic { .. } => Vec::new(),
-    };
-    // What is named comes as `name=value`, or as `value in name`.
-    let words = named.iter().flat_map(|text| text.split([' ', '='])).filter(|word| word.contains('.'));
-    let paths: Vec<[&str; 3]> = words.map(|name| ["kafka", "properties", name]).collect();
-    let paths: Vec<&[&str]> = paths.iter().map(<[&str; 3]>::as_slice).collect();
-    findings.refuse(&paths, error.to_string());
+pub(crate) fn refuse_contradictions(kafka: &KafkaConfig, findings: &mut Findings) {
+    for error in ClientProperties::refusals(&kafka.consumer_settings(Instant::now())) {
+        let named = match &error {
+            // The host wants more room there, and said so.
+            SettingsError::Contradiction { first, second, .. }
+                if first.starts_with("kafka.drain of ") && second.starts_with("session.timeout.ms") =>
+            {
+                continue;
+            }
+            SettingsError::Contradiction { first, second, .. } => vec![first.as_str(), second.as_str()],
+            SettingsError::NotANumber { name, .. } => vec![*name],
+            SettingsError::ZeroByte { name } => vec![name.as_str()],
+            // Said already, at the places where they stand.
+            SettingsError::Owned { .. }
+            | SettingsError::Refused { .. }
+            | SettingsError::Unknown { .. }
+            | SettingsError::Topic { .. }
+            | SettingsError::Empty { .. } => continue,
+        };
+        // What is named comes as `name=value`, or as `value in name`.
+        let words = named.iter().flat_map(|text| text.split([' ', '='])).filter(|word| word.contains('.'));
+        let paths: Vec<Vec<&str>> = words.map(path_of).collect();
+        let paths: Vec<&[&str]> = paths.iter().map(Vec::as_slice).collect();
+        findings.refuse(&paths, error.to_string());
+    }
 }
 
-/// The time that a property in milliseconds has, or the client's default.
-pub(crate) fn millis(file: &ConfigFile, name: &str, default: u64) -> Duration {
-    let written = file.kafka.properties.get(name).and_then(|property| property.0.trim().parse().ok());
-    Duration::from_millis(written.unwrap_or(default))
+/// The path of a key or property that the Kafka edge names.
+fn path_of(name: &str) -> Vec<&str> {
+    match name.strip_prefix("kafka.") {
+        Some(key) => vec!["kafka", key],
+        None => vec!["kafka", "properties", name],
+    }
+}
+
+/// The time that a property in milliseconds has, or the client's default. None where it is no number.
+pub(crate) fn millis(file: &ConfigFile, name: &str, default: u64) -> Option<Duration> {
+    let written = file.kafka.properties.get(name);
+    written.map_or(Some(default), |property| property.0.trim().parse().ok()).map(Duration::from_millis)
 }

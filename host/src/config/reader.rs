@@ -7,18 +7,18 @@ use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqA
 use serde::forward_to_deserialize_any;
 
 use super::shape::ShapeError;
-use super::tree::{Entry, Node, Value, join};
+use super::tree::{Entry, KeyPath, Node, Value};
 
 /// Reads one node.
 pub(crate) struct Reader<'n> {
     node: &'n Node,
-    path: String,
+    path: KeyPath,
 }
 
 impl<'n> Reader<'n> {
     /// Reads a whole tree.
     pub(crate) fn new(node: &'n Node) -> Self {
-        Self { node, path: String::new() }
+        Self { node, path: KeyPath::default() }
     }
 
     /// What a flag or variable says, as a value: a list or a table in TOML's notation, a number, a truth, else text.
@@ -58,7 +58,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ShapeError> {
         let result = match &self.node.value {
-            Value::List(items) => visitor.visit_seq(Items { items: items.iter(), path: &self.path }),
+            Value::List(items) => visitor.visit_seq(Items { items: items.iter().enumerate(), path: &self.path }),
             Value::Table(entries) => self.visit_entries(entries, visitor),
             scalar => Self::visit_scalar(scalar, visitor),
         };
@@ -156,7 +156,7 @@ impl<'n> Reader<'n> {
 struct Entries<'n, 'p> {
     entries: std::slice::Iter<'n, Entry>,
     value: Option<&'n Entry>,
-    path: &'p str,
+    path: &'p KeyPath,
 }
 
 impl<'n> MapAccess<'n> for Entries<'n, '_> {
@@ -171,7 +171,7 @@ impl<'n> MapAccess<'n> for Entries<'n, '_> {
 
     fn next_value_seed<S: DeserializeSeed<'n>>(&mut self, seed: S) -> Result<S::Value, ShapeError> {
         let Some(entry) = self.value.take() else { return Err(ShapeError::wrong_kind("a value")) };
-        let path = join(self.path, &entry.key);
+        let path = self.path.key(&entry.key);
         let error_path = path.clone();
         let reader = Reader { node: &entry.node, path };
         seed.deserialize(reader).map_err(|error| error.at(&error_path, &entry.node))
@@ -179,15 +179,15 @@ impl<'n> MapAccess<'n> for Entries<'n, '_> {
 }
 
 struct Items<'n, 'p> {
-    items: std::slice::Iter<'n, Node>,
-    path: &'p str,
+    items: std::iter::Enumerate<std::slice::Iter<'n, Node>>,
+    path: &'p KeyPath,
 }
 
 impl<'n> SeqAccess<'n> for Items<'n, '_> {
     type Error = ShapeError;
 
     fn next_element_seed<S: DeserializeSeed<'n>>(&mut self, seed: S) -> Result<Option<S::Value>, ShapeError> {
-        let Some(node) = self.items.next() else { return Ok(None) };
-        seed.deserialize(Reader { node, path: self.path.to_owned() }).map(Some)
+        let Some((item, node)) = self.items.next() else { return Ok(None) };
+        seed.deserialize(Reader { node, path: self.path.item(item) }).map(Some)
     }
 }

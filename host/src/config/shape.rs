@@ -8,7 +8,7 @@ use serde::de;
 
 use super::schema::Key;
 use super::secret::{self, STARS};
-use super::tree::{Node, Origin, Value};
+use super::tree::{KeyPath, Node, Origin, Value};
 
 /// A misfit, with its place as soon as the reader has passed by it.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct ShapeError {
 
 #[derive(Debug)]
 struct At {
-    path: String,
+    path: KeyPath,
     origin: Origin,
     shown: Option<String>,
 }
@@ -41,30 +41,42 @@ impl ShapeError {
     }
 
     /// Says that it happened at this value, unless a place deeper down is known.
-    pub(crate) fn at(mut self, path: &str, node: &Node) -> Self {
+    pub(crate) fn at(mut self, path: &KeyPath, node: &Node) -> Self {
         if self.at.is_none() {
-            let shown = shown(path, node);
-            self.at = Some(Box::new(At { path: path.to_owned(), origin: node.origin.clone(), shown }));
+            let shown = shown(&path.to_string(), node);
+            self.at = Some(Box::new(At { path: path.clone(), origin: node.origin.clone(), shown }));
         }
         self
     }
 
     /// Says that it happened at this key of the table at `path`.
-    pub(crate) fn at_key(mut self, path: &str, origin: &Origin) -> Self {
+    pub(crate) fn at_key(mut self, path: &KeyPath, origin: &Origin) -> Self {
         if self.at.is_none() {
-            self.at = Some(Box::new(At { path: path.to_owned(), origin: origin.clone(), shown: None }));
+            self.at = Some(Box::new(At { path: path.clone(), origin: origin.clone(), shown: None }));
         }
         self
     }
 
-    /// Where it happened.
-    pub(crate) fn origin(&self) -> Option<&Origin> {
-        self.at.as_ref().map(|at| &at.origin)
+    /// What does not fit, or is missing, and where that shows.
+    pub(crate) fn subject(&self) -> Option<(KeyPath, Origin)> {
+        let at = self.at.as_ref()?;
+        let path = match &self.misfit {
+            Misfit::UnknownKey { key, .. } => at.path.key(key),
+            Misfit::MissingKey(key) => at.path.key(key),
+            Misfit::UnknownWord { .. } | Misfit::WrongKind { .. } | Misfit::Other(_) => at.path.clone(),
+        };
+        Some((path, at.origin.clone()))
+    }
+
+    /// The key that was probably meant by one that is not known.
+    pub(crate) fn meant(&self) -> Option<KeyPath> {
+        let (Misfit::UnknownKey { key, known }, Some(at)) = (&self.misfit, &self.at) else { return None };
+        nearest(key, known.iter().copied()).map(|near| at.path.key(near))
     }
 
     /// What is wrong and the way out; `keys` are all keys that exist, for better advice.
     pub(crate) fn message(&self, keys: &[Key]) -> String {
-        let path = self.at.as_ref().map_or("", |at| at.path.as_str());
+        let path = &self.at.as_ref().map(|at| at.path.to_string()).unwrap_or_default();
         let shown = self.at.as_ref().and_then(|at| at.shown.as_deref());
         let value = shown.map_or_else(|| path.to_owned(), |shown| format!("{path} = {shown}"));
         match &self.misfit {

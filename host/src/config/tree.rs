@@ -2,6 +2,7 @@
 //!
 //! It does not know what any key means; it is the common ground of TOML, JSON, YAML, the environment and flags.
 
+use std::fmt;
 use std::ops::Range;
 
 /// Where a value was written.
@@ -75,6 +76,30 @@ impl Node {
         entries.iter().find(|entry| entry.key == *first)?.node.find(rest)
     }
 
+    /// Takes the node at the end of `path` out. False when there is none.
+    pub(crate) fn take(&mut self, path: &KeyPath) -> bool {
+        let Some((last, parents)) = path.0.split_last() else { return false };
+        let parent = parents.iter().try_fold(self, |node, step| match (&mut node.value, step) {
+            (Value::Table(entries), Step::Key(key)) => {
+                entries.iter_mut().find(|entry| entry.key == *key).map(|entry| &mut entry.node)
+            }
+            (Value::List(items), Step::Item(item)) => items.get_mut(*item),
+            _ => None,
+        });
+        match (parent.map(|node| &mut node.value), last) {
+            (Some(Value::Table(entries)), Step::Key(key)) => {
+                let before = entries.len();
+                entries.retain(|entry| entry.key != *key);
+                entries.len() < before
+            }
+            (Some(Value::List(items)), Step::Item(item)) if *item < items.len() => {
+                items.remove(*item);
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Puts `node` at the end of `path`, over whatever was there. What stands in the way of the path is replaced.
     pub(crate) fn place(&mut self, path: &[String], node: Self) {
         let Some((first, rest)) = path.split_first() else {
@@ -93,6 +118,66 @@ impl Node {
         let mut child = Self::new(Value::Table(Vec::new()), origin.clone());
         child.place(rest, node);
         entries.push(Entry { key: first.clone(), key_origin: origin, node: child });
+    }
+}
+
+/// The way from the root to a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct KeyPath(Vec<Step>);
+
+/// One step of a way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    Key(String),
+    Item(usize),
+}
+
+impl KeyPath {
+    /// The way to a key.
+    pub(crate) fn of(keys: &[&str]) -> Self {
+        Self(keys.iter().map(|key| Step::Key((*key).to_owned())).collect())
+    }
+
+    /// One key further.
+    pub(crate) fn key(&self, key: &str) -> Self {
+        self.with(Step::Key(key.to_owned()))
+    }
+
+    /// One item of a list further.
+    pub(crate) fn item(&self, item: usize) -> Self {
+        self.with(Step::Item(item))
+    }
+
+    fn with(&self, step: Step) -> Self {
+        let mut steps = self.0.clone();
+        steps.push(step);
+        Self(steps)
+    }
+
+    /// True when it leads to an item of a list.
+    pub(crate) fn ends_in_item(&self) -> bool {
+        matches!(self.0.last(), Some(Step::Item(_)))
+    }
+
+    /// The keys on it.
+    pub(crate) fn keys(&self) -> Vec<&str> {
+        let steps = self.0.iter();
+        let keys = steps.filter_map(|step| match step {
+            Step::Key(key) => Some(key.as_str()),
+            Step::Item(_) => None,
+        });
+        keys.collect()
+    }
+
+    /// The keys on it, for keeping.
+    pub(crate) fn owned_keys(&self) -> Vec<String> {
+        self.keys().into_iter().map(str::to_owned).collect()
+    }
+}
+
+impl fmt::Display for KeyPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.keys().into_iter().fold(String::new(), |path, key| join(&path, key)))
     }
 }
 

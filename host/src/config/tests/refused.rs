@@ -20,3 +20,105 @@ fn a_topic_that_cannot_exist_is_refused_at_its_place() {
     let long = of(&format!("[\"{}\"]", "x".repeat(250)));
     assert!(long.contains("it has 250 characters, and a topic's name has at most 249"), "{long}");
 }
+
+/// Wrong in every way there is: broken variables, keys of later versions, unknown keys, wrong kinds, missing keys, numbers that
+/// contradict each other, properties that are refused.
+const ALL_WRONG: &str = r#"pipeline = "${NOBODY_SET_THIS}"
+[kafka]
+group_id = 5
+topics = ["a/b", 7, "c", 8]
+auto_offset_reset = "erliest"
+on_out_of_range = "hold"
+[kafka.properties]
+"session.timeout.ms" = "many"
+"enable.auto.commit" = true
+"acks" = "all"
+"receive.message.max.bytes" = 1000000
+"partition.assignment.strategy" = "range,cooperative-sticky"
+[batch]
+max_bytes = "8 Mibs"
+max_record = 5
+workers = 2
+scope = "partition"
+[plugin]
+digest = "sha256:12"
+[plugin.limits]
+memory = "8 MiB"
+cpu = "9s"
+[retry]
+jitter = 7
+[dead_letter]
+topic = "x"
+[sinks]
+"#;
+
+#[test]
+fn every_problem_of_every_kind_is_told_at_once_and_in_the_order_of_the_lines() {
+    let error = read(ALL_WRONG).unwrap_err();
+    let wanted = [
+        "1:12: the variable NOBODY_SET_THIS is not set",
+        "2:1: [kafka] lacks the key \"bootstrap_servers\"",
+        "3:12: kafka.group_id = 5: wanted a string",
+        "4:11: kafka.topics: \"a/b\": a topic's name has no '/'",
+        "4:18: kafka.topics = 7: wanted a string",
+        "4:26: kafka.topics = 8: wanted a string",
+        "5:21: kafka.auto_offset_reset = \"erliest\": wanted one of",
+        "8:24: property session.timeout.ms must be a whole number",
+        "9:24: the property enable.auto.commit is the host's own",
+        "10:10: the property acks is for producers",
+        "11:31: receive.message.max.bytes=1000000 contradicts fetch.max.bytes",
+        "12:35: range in partition.assignment.strategy contradicts cooperative-sticky",
+        "14:13: batch.max_bytes = \"8 Mibs\": this is no size",
+        "15:1: unknown key \"max_record\" in [batch]; did you mean \"max_records\"?",
+        "16:11: batch.workers = 2: this version hands over one batch at a time",
+        "17:9: batch.scope = \"partition\": this version does not have it yet",
+        "18:1: [plugin] lacks the key \"path\"",
+        "19:10: plugin.digest = \"sha256:12\"",
+        "22:7: plugin.limits.cpu (9s) is more than plugin.limits.time (5s)",
+        "24:10: retry.jitter (7) is a share",
+        "25:2: dead_letter: this version does not have it yet",
+        "27:2: sinks: this version does not have it yet",
+    ];
+    let found: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(found.len(), wanted.len(), "{found:#?}");
+    for (found, wanted) in found.iter().zip(wanted) {
+        assert!(found.starts_with(&format!("etc/g.toml:{wanted}")), "{found} does not begin with {wanted}");
+    }
+}
+
+#[test]
+fn what_hangs_on_a_value_that_cannot_be_read_is_not_judged() {
+    let one = |more: &str| {
+        let error = read(&format!("{GOOD}{more}")).expect_err(more);
+        assert_eq!(error.problems.len(), 1, "{more}: {error}");
+    };
+    // The default of each would contradict its neighbour.
+    one("limits = { memory = \"1 MiB\" }\n[batch]\nmax_bytes = \"much\"");
+    one("limits = { time = \"long\", cpu = \"9s\" }");
+    one("[retry]\nmax_attempts = \"some\"\nthen = \"hold\"");
+    one("[retry]\ninitial = \"10s\"\nmax = \"long\"");
+    one("[kafka.properties]\n\"session.timeout.ms\" = \"many\"\n\"heartbeat.interval.ms\" = 60000");
+    let missing = read("[kafka]\ntopics = []\n").unwrap_err().to_string();
+    assert!(missing.contains("1:1: the section [plugin] is missing"), "{missing}");
+    assert!(!missing.contains("path"), "a section that is missing lacks its keys too: {missing}");
+    let misspelt = read(&GOOD.replace("group_id", "group_ids")).unwrap_err();
+    assert_eq!(misspelt.problems.len(), 1, "a key that is misspelt is missing too: {misspelt}");
+    let empty = read("").unwrap_err();
+    assert_eq!(empty.problems.len(), 2, "{empty}");
+}
+
+#[test]
+fn one_cause_is_told_once() {
+    let text = problems("[kafka.properties]\n\"session.timeout.ms\" = 9000");
+    assert_eq!(text.lines().count(), 1, "{text}");
+}
+
+#[test]
+fn flags_and_variables_come_after_the_lines_of_the_file() {
+    let mut request = Request::new(Path::new("g.toml"), variables(&[("GRISTMILL__BATCH__WORKERS", "3")]));
+    request.set("retry.jitter=2").unwrap();
+    let error = load_text(format!("{GOOD}[fault]\nthen = 5"), Notation::Toml, request).unwrap_err().to_string();
+    let begins: Vec<&str> = error.lines().map(|line| line.split(": ").next().unwrap()).collect();
+    let wanted = ["g.toml:11:8", "environment variable GRISTMILL__BATCH__WORKERS", "flag --set retry.jitter"];
+    assert_eq!(begins, wanted, "{error}");
+}
