@@ -24,8 +24,8 @@ fn validate_is_another_name_for_check() {
 fn an_unknown_key_is_underlined_and_the_right_one_named() {
     let ended = check("[batch]\nmax_record = 5\n");
     assert_eq!(ended.code, 78);
-    let wanted = "  10 | max_record = 5\n     | ^^^^^^^^^^\n\
-                  gristmill: g.toml:10:1: unknown key \"max_record\" in [batch]; did you mean \"max_records\"?\n";
+    let what = "g.toml:10:1: unknown key \"max_record\" in [batch]; did you mean \"max_records\"?\n";
+    let wanted = format!("{what}  10 | max_record = 5\n     | ^^^^^^^^^^\ngristmill: {what}");
     assert_eq!(ended.stderr, wanted);
     assert_eq!(ended.stdout, "");
 }
@@ -33,9 +33,9 @@ fn an_unknown_key_is_underlined_and_the_right_one_named() {
 #[test]
 fn a_wrong_type_is_underlined_and_the_right_one_named() {
     let ended = check("[batch]\nmax_records = \"many\"\n");
-    let wanted = "  10 | max_records = \"many\"\n     |               ^^^^^^\n\
-                  gristmill: g.toml:10:15: batch.max_records = \"many\": wanted a whole number from 1 to 4294967295\n";
-    assert_eq!((ended.code, ended.stderr.as_str()), (78, wanted));
+    let what = "g.toml:10:15: batch.max_records = \"many\": wanted a whole number from 1 to 4294967295\n";
+    let wanted = format!("{what}  10 | max_records = \"many\"\n     |               ^^^^^^\ngristmill: {what}");
+    assert_eq!((ended.code, ended.stderr), (78, wanted));
 }
 
 #[test]
@@ -54,11 +54,30 @@ fn contradictory_numbers_are_refused_with_both_and_the_way_out() {
 }
 
 #[test]
-fn all_contradictions_are_shown_and_the_first_comes_last() {
+fn all_contradictions_are_shown_and_the_first_is_said_again_at_the_end() {
     let ended = check("[retry]\ninitial = \"2m\"\njitter = 3.0\n[batch]\nworkers = 2\n");
     ended.refused(78, &["g.toml:10:11: retry.initial (2m)", "(and 2 more, above)"]);
     assert!(ended.stderr.contains("g.toml:13:11: batch.workers = 2"), "{}", ended.stderr);
     assert!(ended.stderr.contains("g.toml:11:10: retry.jitter (3)"), "{}", ended.stderr);
+}
+
+#[test]
+fn each_problem_is_said_before_its_line_is_shown() {
+    let text = configuration("gristmill-echo", "[retry]\njitter = 3.0\n[batch]\nmax_record = 1\nworkers = 2\n");
+    let ended = Run::new().file("g.toml", text).with(&["check", "g.toml", "--set", "fault.max_attempts=0"]);
+    let begin = |line: &str| line.split([' ', ':']).find(|word| !word.is_empty()).unwrap_or_default().to_owned();
+    let begins: Vec<String> = ended.stderr.lines().map(begin).collect();
+    let wanted = ["g.toml", "10", "|", "g.toml", "12", "|", "g.toml", "13", "|", "flag", "gristmill"];
+    assert_eq!(begins, wanted, "{}", ended.stderr);
+    assert!(ended.stderr.lines().next().unwrap().starts_with("g.toml:10:10: retry.jitter"), "{}", ended.stderr);
+    ended.refused(78, &["g.toml:10:10: retry.jitter", "(and 3 more, above)"]);
+}
+
+#[test]
+fn a_problem_without_a_line_is_said_once() {
+    let text = configuration("gristmill-echo", "");
+    let ended = Run::new().file("g.toml", text).with(&["check", "g.toml", "--set", "batch.workers=2"]);
+    assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
 }
 
 #[test]

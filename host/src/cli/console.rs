@@ -4,6 +4,7 @@
 
 use std::fmt::Display;
 use std::io::{IsTerminal, Write};
+use std::ops::Range;
 
 use serde::Serialize;
 
@@ -46,14 +47,19 @@ impl Console {
         let _ = writeln!(std::io::stderr().lock(), "{line}");
     }
 
-    /// Shows the place of every problem, and the text of all but the first: that one is the last line.
+    /// Says every problem, each with the line it stands in below it. The last line says the first of them again; so one that has
+    /// no line to show is left to it.
     pub(crate) fn show(&mut self, error: &ConfigError) {
-        for problem in error.problems.iter().skip(1) {
-            self.underline(problem);
-            self.complain(problem);
+        if let [problem] = error.problems.as_slice()
+            && excerpt(problem).is_none()
+        {
+            return;
         }
-        if let Some(first) = error.problems.first() {
-            self.underline(first);
+        for problem in &error.problems {
+            self.complain(escape(&problem.to_string()));
+            if let Some((number, line, span)) = excerpt(problem) {
+                self.underline(number, line, span);
+            }
         }
     }
 
@@ -64,20 +70,21 @@ impl Console {
         }
     }
 
-    /// Shows the line a problem stands in, with its place underlined.
-    fn underline(&mut self, problem: &Problem) {
-        let Some(Place::File(spot)) = &problem.place else { return };
-        let Some((line, span)) = &spot.shown else { return };
-        let number = spot.line.to_string();
+    /// Shows a line with a place in it underlined.
+    fn underline(&mut self, number: usize, line: &str, span: Range<usize>) {
+        let number = number.to_string();
         let margin = " ".repeat(number.len());
         let (red, plain) = if self.colors { ("\u{1b}[31m", "\u{1b}[0m") } else { ("", "") };
         self.complain(format_args!("  {number} | {line}"));
-        self.complain(format_args!(
-            "  {margin} | {}{red}{}{plain}",
-            indent(&line[..span.start]),
-            carets(&line[span.clone()])
-        ));
+        self.complain(format_args!("  {margin} | {}{red}{}{plain}", indent(&line[..span.start]), carets(&line[span])));
     }
+}
+
+/// The line that a problem stands in, with its number and the bytes to underline.
+fn excerpt(problem: &Problem) -> Option<(usize, &str, Range<usize>)> {
+    let Some(Place::File(spot)) = &problem.place else { return None };
+    let (line, span) = spot.shown.as_ref()?;
+    Some((spot.line, line, span.clone()))
 }
 
 /// Shows what would move a terminal or turn a line round instead of obeying it: a plugin's words may stand in the text.
