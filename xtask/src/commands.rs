@@ -44,6 +44,36 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
             println!("{USAGE}");
             Ok(ExitCode::SUCCESS)
         }
-        _ => bail!("no such command: {}\n\n{USAGE}", words.join(" ")),
+        [command, ..] => match usage_of(command) {
+            None => bail!("no such command: {command}\n\n{USAGE}"),
+            Some(lines) => bail!("cargo xtask {command} is written otherwise:\n\n{lines}"),
+        },
+    }
+}
+
+/// The lines of the usage about one command.
+fn usage_of(command: &str) -> Option<String> {
+    let about = |line: &&str| line.starts_with("  ") && line.split_whitespace().next() == Some(command);
+    let lines: Vec<&str> = USAGE.lines().filter(about).collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(words: &[&str]) -> String {
+        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+        run(&words).expect_err("there is no such command").to_string()
+    }
+
+    #[test]
+    fn a_command_that_lacks_a_word_is_told_how_it_is_written() {
+        for words in [&["kafka"][..], &["kafka", "sideways"]] {
+            let text = refusal(words);
+            assert!(text.contains("kafka up|down") && !text.contains("no such command"), "{text}");
+        }
+        assert!(refusal(&["sim"]).contains("sim SEED"));
+        assert!(refusal(&["kafk", "up"]).starts_with("no such command: kafk\n"));
     }
 }
