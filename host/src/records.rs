@@ -199,6 +199,6 @@ mod tests {
         let error = read_text(r#"{"value_b64":"%"}"#).unwrap_err();
         assert!(error.to_string().contains("value_b64 is not base64"), "{error}");
         let error = read_text(r#"{"value":{"a":1}}"#).unwrap_err();
-        assert!(error.to_string().contains("expected a string"), "{error}");
+        assert!(error.to_string().contains("an object is no text; write it as a string"), "{error}");
     }
 }

@@ -75,6 +75,11 @@ fn settings_come_from_the_configuration() {
 fn a_line_that_is_no_record_is_named_with_its_place() {
     call("{}\n{\"vale\":1}\n", &[]).refused(78, &["r.jsonl:2:7: unknown field `vale`"]);
     call("{\"key\":\"a\",\"key_b64\":\"YQ==\"}", &[]).refused(78, &["r.jsonl:1:", "key and key_b64 are both given"]);
+    for (value, what) in [("{\"id\":1}", "an object"), ("[1]", "a list"), ("5", "a number"), ("true", "true or false")]
+    {
+        let ended = call(&format!("{{}}\n{{\"value\":{value}}}"), &[]);
+        ended.refused(78, &["r.jsonl:2:", &format!("{what} is no text; write it as a string"), "value_b64"]);
+    }
     let ended = Run::new().with(&["call", &plugin("gristmill-echo"), "nowhere.jsonl"]);
     ended.refused(78, &["cannot read records from nowhere.jsonl"]);
 }

@@ -74,7 +74,56 @@ fn left_out(text: &Text) -> bool {
 
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Option::deserialize(deserializer)?.map_or(Self::Null, Self::Given))
+        deserializer.deserialize_any(ReadText)
+    }
+}
+
+struct ReadText;
+
+/// What stands in the place of a text, and the way to write it as one.
+fn no_text<E: Error>(what: &str) -> Result<Text, E> {
+    Err(E::custom(format!(
+        "{what} is no text; write it as a string, such as \"{{\\\"id\\\": 1}}\", or as base64 in key_b64 or value_b64"
+    )))
+}
+
+impl<'de> Visitor<'de> for ReadText {
+    type Value = Text;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string or null")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Text, E> {
+        Ok(Text::Null)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Text, E> {
+        Ok(Text::Given(text.to_owned()))
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Text, E> {
+        no_text("true or false")
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Text, E> {
+        no_text("a number")
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Text, E> {
+        no_text("a number")
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Text, E> {
+        no_text("a number")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<Text, A::Error> {
+        no_text("a list")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Text, A::Error> {
+        no_text("an object")
     }
 }
 
