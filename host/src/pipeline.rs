@@ -18,7 +18,7 @@ use crate::exit::{self, Exit};
 use crate::live::Live;
 use crate::narrate::Narrator;
 use crate::observe::Observer;
-use crate::plugin_file;
+use crate::plugin_file::{self, NamedBy};
 use crate::run::{Feeds, Runner};
 use crate::signals::{self, Asked};
 use crate::start_watch::StartWatch;
@@ -69,7 +69,8 @@ fn build(config: &Config, company: Company) -> Result<Runner, Exit> {
     signals::forward(&asks_in).map_err(|error| unexpected(&error))?;
     let engine = Engine::new(&EngineSettings::default()).map_err(|error| unexpected(&error))?;
     let section = &config.plugin;
-    let plugin = plugin_file::load(&section.path, section.digest.as_deref(), &engine, &section.guest_settings())
+    let (named_by, pinned) = (NamedBy::Configuration, section.digest.as_deref());
+    let plugin = plugin_file::load(&section.path, named_by, pinned, &engine, &section.guest_settings())
         .map_err(|error| Exit::from(&error))?;
     announce(config, &plugin);
 

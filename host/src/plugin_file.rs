@@ -2,20 +2,41 @@
 //!
 //! What makes a plugin fit is the guest edge's knowledge, not ours.
 
+use std::fmt;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
 use gristmill_guest::{Digest, Engine, LoadError, Plugin, PluginSettings};
 
+/// Who named a plugin's file: that is where its path is corrected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamedBy {
+    /// `plugin.path` of a configuration.
+    Configuration,
+    /// An argument.
+    CommandLine,
+}
+
+impl fmt::Display for NamedBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Configuration => "plugin.path",
+            Self::CommandLine => "the path on the command line",
+        })
+    }
+}
+
 /// Why a plugin's file could not be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginFileError {
     /// The file cannot be read.
-    #[error("cannot read the plugin {path}: {source}; check plugin.path")]
+    #[error("cannot read the plugin {path}: {source}; check {named_by}")]
     Read {
         /// The file.
         path: String,
+        /// Who named it.
+        named_by: NamedBy,
         /// What the system said.
         source: std::io::Error,
     },
@@ -40,8 +61,8 @@ pub enum PluginFileError {
 ///
 /// # Errors
 /// The file cannot be read.
-pub(crate) fn read(path: &Path, settings: &PluginSettings) -> Result<Vec<u8>, PluginFileError> {
-    let read_error = |source| PluginFileError::Read { path: path.display().to_string(), source };
+pub(crate) fn read(path: &Path, named_by: NamedBy, settings: &PluginSettings) -> Result<Vec<u8>, PluginFileError> {
+    let read_error = |source| PluginFileError::Read { path: path.display().to_string(), named_by, source };
     let file = File::open(path).map_err(read_error)?;
     let mut bytes = Vec::new();
     // One byte more than allowed is enough to see that it is too large.
@@ -55,11 +76,12 @@ pub(crate) fn read(path: &Path, settings: &PluginSettings) -> Result<Vec<u8>, Pl
 /// The file cannot be read, is not the pinned one, or is no plugin that this host runs.
 pub(crate) fn load(
     path: &Path,
+    named_by: NamedBy,
     pinned: Option<&str>,
     engine: &Engine,
     settings: &PluginSettings,
 ) -> Result<Plugin, PluginFileError> {
-    let bytes = read(path, settings)?;
+    let bytes = read(path, named_by, settings)?;
     let found = Digest::of(&bytes);
     if let Some(pinned) = pinned.filter(|pinned| **pinned != found.to_string()) {
         return Err(PluginFileError::OtherDigest {

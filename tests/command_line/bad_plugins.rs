@@ -32,6 +32,11 @@ fn a_file_that_is_not_there_is_named() {
     let ended = Run::new().file("g.toml", text).with(&["check", "g.toml"]);
     ended.refused(78, &["cannot read the plugin nowhere.wasm", "check plugin.path"]);
     Run::new().with(&["inspect", "."]).refused(78, &["cannot read the plugin ."]);
+    for command in ["inspect", "call"] {
+        let ended = Run::new().with(&[command, "nowhere.wasm"]);
+        ended.refused(78, &["cannot read the plugin nowhere.wasm", "check the path on the command line"]);
+        assert!(!ended.stderr.contains("plugin.path"), "the path did not come from a configuration: {}", ended.stderr);
+    }
 }
 
 #[test]

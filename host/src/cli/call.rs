@@ -15,7 +15,7 @@ use gristmill_guest::{Answered, Engine, EngineSettings, Job, Plugin, PluginSetti
 use serde::Serialize;
 
 use crate::exit::{self, Exit};
-use crate::plugin_file;
+use crate::plugin_file::{self, NamedBy};
 use crate::records::{self, FileBatch, FileRecord, RecordsError};
 
 use super::config_args::OverlayArgs;
@@ -70,7 +70,8 @@ fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
     let misfit = |error: RecordsError| Exit::because(exit::MISFIT, error.to_string());
     let engine =
         Engine::new(&EngineSettings::default()).map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
-    let plugin = plugin_file::load(&args.plugin, None, &engine, &setup.settings).map_err(|error| Exit::from(&error))?;
+    let plugin = plugin_file::load(&args.plugin, NamedBy::CommandLine, None, &engine, &setup.settings)
+        .map_err(|error| Exit::from(&error))?;
     let records = read(args.records, console).map_err(misfit)?;
     if records.is_empty() {
         console.complain("there are no records, so nothing was handed over");

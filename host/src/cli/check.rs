@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::config::{Config, Loaded, OriginLine, PluginConfig};
 use crate::exit::{self, Exit};
-use crate::plugin_file;
+use crate::plugin_file::{self, NamedBy};
 
 use super::config_args::ConfigArgs;
 use super::console::Console;
@@ -116,7 +116,7 @@ fn reach(config: &Config, wait: Duration) -> Result<Vec<Topic>, Exit> {
 fn load_plugin(config: &PluginConfig) -> Result<Plugin, Exit> {
     let engine =
         Engine::new(&EngineSettings::default()).map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
-    plugin_file::load(&config.path, config.digest.as_deref(), &engine, &config.guest_settings())
+    plugin_file::load(&config.path, NamedBy::Configuration, config.digest.as_deref(), &engine, &config.guest_settings())
         .map_err(|error| Exit::from(&error))
 }
 

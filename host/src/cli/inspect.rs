@@ -9,7 +9,7 @@ use gristmill_guest::{Inspection, PluginSettings};
 use serde::Serialize;
 
 use crate::exit::{self, Exit};
-use crate::plugin_file;
+use crate::plugin_file::{self, NamedBy};
 
 use super::console::{Console, escape};
 use super::{Output, OutputArgs};
@@ -52,7 +52,7 @@ struct Producer<'r> {
 
 pub(super) fn run(args: &InspectArgs, console: &mut Console) -> Exit {
     let settings = PluginSettings::default();
-    let bytes = match plugin_file::read(&args.plugin, &settings) {
+    let bytes = match plugin_file::read(&args.plugin, NamedBy::CommandLine, &settings) {
         Ok(bytes) => bytes,
         Err(error) => return Exit::from(&error),
     };
