@@ -4,7 +4,9 @@
 //! it (`overlay`) → serde model (`file`, through `reader`) → [`Config`] (`parse`). What is wrong on the way is collected in
 //! `findings`. Nothing here reaches a broker or loads a plugin.
 
+mod bootstrap;
 mod contradictions;
+mod derived;
 mod expand;
 mod file;
 mod findings;

@@ -140,6 +140,28 @@ fn origin_says_where_each_value_comes_from() {
     assert_eq!(line("batch.max_wait"), "batch.max_wait = \"3s\" # flag --set batch.max_wait");
     assert_eq!(line("kafka.properties"), "kafka.properties.\"client.rack\" = \"r1\" # flag -X client.rack");
     assert_eq!(line("retry.initial"), "retry.initial = \"200ms\" # default");
+    assert_eq!(line("pipeline"), "pipeline = \"orders-to-nowhere\" # default, from kafka.group_id");
+    assert_eq!(line("plugin.limits.cpu"), "plugin.limits.cpu = \"2s\" # default, at most plugin.limits.time");
+    let record = "plugin.limits.record = \"16 MiB\" # default, a quarter of plugin.limits.memory";
+    assert_eq!(line("plugin.limits.record"), record);
+    assert!(!printed.contains("retry.then"), "what is not in force has no value: {printed}");
+}
+
+#[test]
+fn origin_shows_what_the_configuration_runs_with() {
+    let more = "[plugin.limits]\ntime = \"1s\"\nmemory = \"20 MiB\"\n[retry]\nmax_attempts = 3\n";
+    let text = format!("pipeline = \"named\"\n{}", configuration("gristmill-echo", more));
+    let ended = Run::new().file("g.toml", text).with(&["check", "g.toml", "--origin", "--output", "json"]);
+    let report = &ended.json()[0];
+    let value = |path: &str| {
+        let line = report["origins"].as_array().unwrap().iter().find(|line| line["path"] == path).unwrap();
+        (line["value"].as_str().unwrap().to_owned(), line["origin"].as_str().unwrap().to_owned())
+    };
+    let is = |value: &str, origin: &str| (value.to_owned(), origin.to_owned());
+    assert_eq!(value("pipeline"), is("\"named\"", "g.toml:1:12"));
+    assert_eq!(value("plugin.limits.cpu"), is("\"1s\"", "default, at most plugin.limits.time"));
+    assert_eq!(value("plugin.limits.record"), is("\"5 MiB\"", "default, a quarter of plugin.limits.memory"));
+    assert_eq!(value("retry.then"), is("\"stop\"", "default"));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::derived;
 use super::file::ConfigFile;
 use super::findings::Findings;
 use super::secret::{self, STARS};
@@ -14,20 +15,26 @@ pub struct OriginLine {
     pub path: String,
     /// The value, or stars.
     pub value: String,
-    /// File with line and column, variable, flag, or `default`.
+    /// File with line and column, variable, flag, or `default`, with what it follows from if it does.
     pub origin: String,
 }
 
-/// Lists every value of `file`. The tree says where it was written; what is not in the tree is a default.
+/// Lists every value of `file`, those included that follow from others. The tree says where it was written; what is not in the
+/// tree is a default.
 pub(crate) fn list(file: &ConfigFile, findings: &Findings) -> Vec<OriginLine> {
     let mut lines = Vec::new();
-    let value = serde_json::to_value(file).unwrap_or_default();
+    let value = serde_json::to_value(file.filled()).unwrap_or_default();
     walk(&value, &mut Vec::new(), &mut |keys, value| {
         let path = keys.iter().fold(String::new(), |path, key| join(&path, key));
         let node = findings.root.find(keys);
-        let origin =
-            node.map_or_else(|| "default".to_owned(), |node| findings.source().place(&node.origin).to_string());
-        let secret = secret::is_secret_path(&path) || node.is_some_and(|node| node.hidden);
+        let source = derived::source(&path).filter(|_| node.is_none());
+        let origin = match (node, source) {
+            (Some(node), _) => findings.source().place(&node.origin).to_string(),
+            (None, Some(source)) => format!("default, {} {}", source.how, source.key.join(".")),
+            (None, None) => "default".to_owned(),
+        };
+        let from = node.or_else(|| findings.root.find(source?.key));
+        let secret = secret::is_secret_path(&path) || from.is_some_and(|node| node.hidden);
         let value = if secret { STARS.to_owned() } else { value.to_string() };
         lines.push(OriginLine { path, value, origin });
     });

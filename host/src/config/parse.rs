@@ -8,12 +8,11 @@ use std::time::Duration;
 use gristmill_core::policy::{self, Attempts, Backoff, BatchLimits, CommitPolicy, Policy};
 use gristmill_kafka::{RangePolicy, ResetPolicy, check_pattern, check_topic};
 
+use super::bootstrap;
 use super::contradictions;
 use super::file::{self, ConfigFile};
 use super::findings::Findings;
 use super::property;
-use super::quantity::{Size, Span};
-use super::scalar;
 use super::secret::Secret;
 use super::{Config, KafkaConfig, LimitsConfig, PluginConfig, StartConfig};
 
@@ -33,7 +32,7 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, findings: &mut Findings) ->
     let bytes_max = bytes_max.filter(|_| findings.is_empty())?;
     let warnings = std::mem::take(&mut findings.warnings);
     let policy = policy(&file, bytes_max);
-    let pipeline = file.pipeline.unwrap_or_else(|| file.kafka.group_id.clone());
+    let pipeline = file.pipeline_name().to_owned();
     let plugin = PluginConfig {
         path: folder.join(&file.plugin.path),
         digest,
@@ -48,11 +47,10 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, findings: &mut Findings) ->
     Some(Config { pipeline, policy, kafka, plugin, start, warnings })
 }
 
-/// Names that must not be empty.
+/// Names that must not be empty, or must be what they stand for.
 fn names(file: &ConfigFile, findings: &mut Findings) {
-    let texts: [(&[&str], &str); 4] = [
+    let texts: [(&[&str], &str); 3] = [
         (&["pipeline"], file.pipeline.as_deref().unwrap_or("unnamed")),
-        (&["kafka", "bootstrap_servers"], &file.kafka.bootstrap_servers),
         (&["kafka", "group_id"], &file.kafka.group_id),
         (&["plugin", "path"], &file.plugin.path),
     ];
@@ -60,6 +58,9 @@ fn names(file: &ConfigFile, findings: &mut Findings) {
         if text.trim().is_empty() {
             findings.refuse(&[path], format!("{} is empty", path.join(".")));
         }
+    }
+    for fault in bootstrap::faults(&file.kafka.bootstrap_servers) {
+        findings.refuse(&[&["kafka", "bootstrap_servers"]], fault);
     }
     topics(&file.kafka.topics, findings);
 }
@@ -128,17 +129,12 @@ fn kafka(section: &file::KafkaSection, buffer_bytes_max: u64) -> KafkaConfig {
 
 fn limits(file: &ConfigFile) -> LimitsConfig {
     let limits = &file.plugin.limits;
-    LimitsConfig {
-        memory_bytes: limits.memory.0,
-        time: limits.time.0,
-        cpu: limits.cpu.unwrap_or(Span::millis(2_000).min(limits.time)).0,
-    }
+    LimitsConfig { memory_bytes: limits.memory.0, time: limits.time.0, cpu: file.cpu().0 }
 }
 
 /// The largest record that is ever handed over.
 fn record_bytes_max(file: &ConfigFile) -> u64 {
-    let limits = &file.plugin.limits;
-    limits.record.unwrap_or(Size(limits.memory.0 / 4)).0.max(1)
+    file.record().0.max(1)
 }
 
 fn policy(file: &ConfigFile, bytes_max: NonZeroU64) -> Policy {
@@ -156,11 +152,9 @@ fn policy(file: &ConfigFile, bytes_max: NonZeroU64) -> Policy {
         },
         retry: policy::RetryPolicy {
             backoff,
-            attempts: match retry.max_attempts {
-                scalar::Attempts::Unlimited => Attempts::Unlimited,
-                scalar::Attempts::Limited(max) => {
-                    Attempts::Limited { max, then: exhausted(retry.then.unwrap_or_default()) }
-                }
+            attempts: match file.last_attempt() {
+                Some((max, then)) => Attempts::Limited { max, then: exhausted(then) },
+                None => Attempts::Unlimited,
             },
             redeliver: match retry.redeliver {
                 file::Redeliver::Memory => policy::Redeliver::Memory,

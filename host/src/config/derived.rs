@@ -1,0 +1,64 @@
+//! Defaults that follow from other settings: one place for the configuration and for `check --origin`.
+
+use std::num::NonZeroU32;
+
+use super::file::{ConfigFile, Exhausted};
+use super::quantity::{Size, Span};
+use super::scalar::Attempts;
+
+/// What a default follows from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DefaultSource {
+    /// How it follows.
+    pub(crate) how: &'static str,
+    /// The path of the key it follows from.
+    pub(crate) key: &'static [&'static str],
+}
+
+/// What the default of the key at `path` follows from, if it follows from anything.
+pub(crate) fn source(path: &str) -> Option<DefaultSource> {
+    let source = |how, key| Some(DefaultSource { how, key });
+    match path {
+        "pipeline" => source("from", &["kafka", "group_id"]),
+        "plugin.limits.cpu" => source("at most", &["plugin", "limits", "time"]),
+        "plugin.limits.record" => source("a quarter of", &["plugin", "limits", "memory"]),
+        _ => None,
+    }
+}
+
+impl ConfigFile {
+    /// The pipeline's name.
+    pub(crate) fn pipeline_name(&self) -> &str {
+        self.pipeline.as_deref().unwrap_or(&self.kafka.group_id)
+    }
+
+    /// Processor time for each batch.
+    pub(crate) fn cpu(&self) -> Span {
+        let limits = &self.plugin.limits;
+        limits.cpu.unwrap_or(Span::millis(2_000).min(limits.time))
+    }
+
+    /// The largest record that is ever handed over.
+    pub(crate) fn record(&self) -> Size {
+        let limits = &self.plugin.limits;
+        limits.record.unwrap_or(Size(limits.memory.0 / 4))
+    }
+
+    /// The number of the last attempt and what follows it, where there is a last one.
+    pub(crate) fn last_attempt(&self) -> Option<(NonZeroU32, Exhausted)> {
+        match self.retry.max_attempts {
+            Attempts::Unlimited => None,
+            Attempts::Limited(max) => Some((max, self.retry.then.unwrap_or_default())),
+        }
+    }
+
+    /// The same with the defaults written down that follow from others.
+    pub(crate) fn filled(&self) -> Self {
+        let mut filled = self.clone();
+        filled.pipeline = Some(self.pipeline_name().to_owned());
+        filled.plugin.limits.cpu = Some(self.cpu());
+        filled.plugin.limits.record = Some(self.record());
+        filled.retry.then = self.last_attempt().map(|(_, then)| then);
+        filled
+    }
+}
