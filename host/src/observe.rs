@@ -9,7 +9,7 @@ use gristmill_core::io::{Action, Input, Report, StopReason};
 use gristmill_core::record::NextOffset;
 use gristmill_core::time::Moment;
 use gristmill_guest::Answered;
-use gristmill_kafka::{ClientErrorKind, Event, RecordBody};
+use gristmill_kafka::{ClientErrorKind, Event, RecordBody, without_state};
 use tokio::sync::watch;
 use tracing::{debug, info, warn};
 
@@ -108,7 +108,7 @@ impl Observer {
                 self.mention_stalled(now, topics);
             }
             Event::ClientError { kind, code, text, partition, fatal } => {
-                if let Some(silent) = self.errors.mention(now, code, *partition) {
+                if let Some(silent) = self.errors.mention(now, code, text, *partition) {
                     let topic = partition.map(|partition| topics.name(partition.topic));
                     let partition = partition.map(|partition| partition.number);
                     warn!(topic = topic.as_deref(), partition, code, fatal, silent, "{text}");
@@ -173,7 +173,7 @@ impl Observer {
         match kind {
             // That all are down follows from what was said of each.
             ClientErrorKind::Unreachable if code == "_ALL_BROKERS_DOWN" => {}
-            ClientErrorKind::Unreachable => self.start.unreachable(text),
+            ClientErrorKind::Unreachable => self.start.unreachable(without_state(text)),
             ClientErrorKind::Authentication if code == "_SSL" => self.start.insecure(text),
             ClientErrorKind::Authentication => self.start.refused(text),
             ClientErrorKind::Authorization if code.contains("GROUP_AUTHORIZATION") => self.ends_with(Exit::because(

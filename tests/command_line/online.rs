@@ -16,6 +16,34 @@ fn brokers_that_nobody_is_are_unreachable() {
     ended.refused(69, &[&servers, "check kafka.bootstrap_servers"]);
 }
 
+/// A configuration whose brokers nobody is, by a name that may stand for several addresses.
+fn nobody(wait: &str) -> String {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let text = configuration("gristmill-echo", &format!("[start]\nwait = \"{wait}\"\n"));
+    text.replace("127.0.0.1:1", &format!("localhost:{port}"))
+}
+
+#[test]
+fn an_online_check_waits_as_long_as_a_start_and_says_the_cause_once() {
+    let ended = Run::new().file("g.toml", nobody("1s")).with(&["check", "g.toml", "--online"]);
+    ended.refused(69, &["within 1s (_TRANSPORT): localhost:", "Connection refused; check kafka.bootstrap_servers"]);
+    assert_eq!(ended.stderr.matches("Connection refused").count(), 1, "{}", ended.stderr);
+    let ended = Run::new().file("g.toml", nobody("1h")).with(&["check", "g.toml", "--online", "--wait", "300ms"]);
+    ended.refused(69, &["within 300ms"]);
+}
+
+#[test]
+fn a_run_without_brokers_logs_the_cause_once_and_ends_with_it() {
+    let ended = Run::new().file("g.toml", nobody("2s")).with(&["run", "g.toml"]);
+    ended.refused(69, &["within 2s (localhost:", "Connection refused); check kafka.bootstrap_servers"]);
+    let said: Vec<&str> = ended.stderr.lines().filter(|line| line.contains("Connection refused")).collect();
+    let [logged, _] = said[..] else { panic!("{said:#?}") };
+    assert!(logged.contains(" WARN ") && logged.contains("code=\"_TRANSPORT\""), "{logged}");
+    for word in ["_ALL_BROKERS_DOWN", "librdkafka"] {
+        assert!(!ended.stderr.contains(word), "{word} is the same cause again: {}", ended.stderr);
+    }
+}
+
 #[test]
 fn topics_are_found_with_their_partitions() {
     let cluster = MockCluster::start(1).unwrap();

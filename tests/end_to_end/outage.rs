@@ -40,7 +40,7 @@ fn errors_and_ends_of_partitions_close_no_batch() {
     let host = pipeline.run();
     pipeline.wait_until_committed(&BTreeMap::from([(0, 0)]), SOON);
     broker.kill().unwrap();
-    host.wait_for_line("librdkafka", SOON);
+    host.wait_for_line("_TRANSPORT", SOON);
     broker.restart().unwrap();
     assert_eq!(Seen::from_lines(&host.lines().all()).handed_over(), 0);
     pipeline.load_more(&mut loaded, 10);

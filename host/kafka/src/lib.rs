@@ -16,6 +16,7 @@
 #![deny(unsafe_code)]
 
 mod arena;
+mod cause;
 mod close;
 mod command;
 mod consumer;
@@ -45,6 +46,7 @@ mod topics;
 mod trouble;
 
 pub use arena::{RECORD_OVERHEAD_BYTES, RecordBody, Timestamp};
+pub use cause::{broker_of, without_state};
 pub use consumer::Consumer;
 pub use error::{ClientErrorKind, StartError};
 pub use event::Event;

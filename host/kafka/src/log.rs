@@ -67,10 +67,14 @@ pub(crate) struct LogGate {
 impl LogGate {
     /// Writes a line, or counts it.
     pub(crate) fn log(&mut self, line: &LogLine) {
+        let LogLine { level, facility, text } = line;
+        if is_told_as_error(*level, facility) {
+            tracing::debug!(target: "librdkafka", facility, "{text}");
+            return;
+        }
         if !self.lets_through(Instant::now()) {
             return;
         }
-        let LogLine { level, facility, text } = line;
         match level {
             ..=3 => tracing::error!(target: "librdkafka", facility, "{text}"),
             4 => tracing::warn!(target: "librdkafka", facility, "{text}"),
@@ -94,6 +98,11 @@ impl LogGate {
         }
         lets
     }
+}
+
+/// True for lines that librdkafka writes beside an error event with the same words. The event is what the host tells.
+fn is_told_as_error(level: i32, facility: &str) -> bool {
+    facility == "FAIL" && level <= 3
 }
 
 #[cfg(test)]

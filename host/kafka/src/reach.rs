@@ -3,10 +3,12 @@
 use std::ffi::CString;
 use std::time::{Duration, Instant};
 
+use crate::cause::{broker_of, without_state};
 use crate::consumer::create;
 use crate::error::{ClientErrorKind, StartError};
 use crate::log::unheard;
 use crate::settings::{ClientProperties, ConsumerSettings};
+use crate::subscription::is_pattern;
 use crate::sys::{ClientEvent, ClientKind, Code, code_name};
 
 /// What was found.
@@ -23,7 +25,9 @@ pub enum ReachError {
     #[error(transparent)]
     Start(#[from] StartError),
     /// No broker answered.
-    #[error("no broker of {servers} answered within {} s ({code}){hints}; check kafka.bootstrap_servers and security.protocol", .wait.as_secs())]
+    #[error(
+        "no broker of {servers} answered within {wait:?} ({code}){hints}; check kafka.bootstrap_servers and security.protocol"
+    )]
     Unreachable {
         /// Who was asked.
         servers: String,
@@ -59,23 +63,29 @@ pub fn reach(settings: &ConsumerSettings, wait: Duration) -> Result<Reach, Reach
     let deadline = Instant::now() + wait;
     let reports = client.events();
     let mut found = Reach { topics: Vec::new() };
-    let names = settings.topics.iter().filter(|name| !name.starts_with('^')).cloned();
+    let mut hints = Hints::default();
+    let names = settings.topics.iter().filter(|name| !is_pattern(name)).cloned();
     // A pattern alone still shows whether a broker answers: any name does.
     let asked: Vec<String> = names.collect();
     let probes = if asked.is_empty() { vec![String::from("gristmill-probe")] } else { asked.clone() };
     for name in probes {
         let raw = CString::new(name.as_str()).unwrap_or_default();
-        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(100));
-        let report = client.count_partitions(&raw, left);
-        let result = match report {
-            Ok(partitions) => partitions,
-            Err(code) if is_about_topic(code) => Err(code),
-            Err(code) => {
-                let hints = reports.as_ref().map(said).unwrap_or_default();
-                let hints = Hints { texts: properties.without_secrets(&hints.texts), ..hints };
-                client.abandon();
-                return Err(refusal(settings, wait, code, hints));
+        let mut patience = PATIENCE;
+        let result = loop {
+            let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(100));
+            let code = match client.count_partitions(&raw, left.min(patience)) {
+                Ok(partitions) => break partitions,
+                Err(code) if is_about_topic(code) => break Err(code),
+                Err(code) => code,
+            };
+            if let Some(reports) = &reports {
+                hints.hear(reports);
             }
+            if left <= patience || hints.authentication {
+                client.abandon();
+                return Err(refusal(settings, wait, code, &properties.without_secrets(&hints.text()), &hints));
+            }
+            patience *= 2;
         };
         if !asked.is_empty() {
             found.topics.push((name, result.map_err(ClientErrorKind::of)));
@@ -85,39 +95,50 @@ pub fn reach(settings: &ConsumerSettings, wait: Duration) -> Result<Reach, Reach
     Ok(found)
 }
 
+/// How long the first answer is waited for before it is looked whether waiting makes sense: credentials that are refused do not get
+/// better. Each further wait is twice as long, so that brokers that are slow are heard as well.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 fn is_about_topic(code: Code) -> bool {
     matches!(ClientErrorKind::of(code), ClientErrorKind::UnknownTopic | ClientErrorKind::Authorization)
         || code == Code::InvalidTopic
 }
 
-/// What a client said.
+/// What a client said: the first words about each broker, and about no broker.
 #[derive(Default)]
 struct Hints {
-    texts: String,
+    words: Vec<(Option<String>, String)>,
     authentication: bool,
 }
 
-/// Collects the errors that the client reported so far.
-fn said(reports: &crate::sys::Queue) -> Hints {
-    let mut hints = Hints::default();
-    while let Some(event) = reports.poll(Duration::ZERO) {
-        if let ClientEvent::Error { code, text, .. } = event {
-            hints.authentication |= ClientErrorKind::of(code) == ClientErrorKind::Authentication;
-            if hints.texts.len() < 500 && code != Code::AllBrokersDown {
-                hints.texts.push_str(": ");
-                hints.texts.push_str(&text);
+/// So many brokers are told about.
+const BROKERS_MAX: usize = 5;
+
+impl Hints {
+    /// Collects the errors that the client reported so far.
+    fn hear(&mut self, reports: &crate::sys::Queue) {
+        while let Some(event) = reports.poll(Duration::ZERO) {
+            let ClientEvent::Error { code, text, .. } = event else { continue };
+            self.authentication |= ClientErrorKind::of(code) == ClientErrorKind::Authentication;
+            let broker = broker_of(&text).map(str::to_owned);
+            let known = self.words.iter().any(|(known, _)| *known == broker);
+            if code != Code::AllBrokersDown && !known && self.words.len() < BROKERS_MAX {
+                self.words.push((broker, without_state(&text).to_owned()));
             }
         }
     }
-    hints
+
+    fn text(&self) -> String {
+        self.words.iter().map(|(_, words)| format!(": {words}")).collect()
+    }
 }
 
-fn refusal(settings: &ConsumerSettings, wait: Duration, code: Code, hints: Hints) -> ReachError {
+fn refusal(settings: &ConsumerSettings, wait: Duration, code: Code, hints: &str, heard: &Hints) -> ReachError {
     let servers = settings.bootstrap_servers.clone();
-    let name = code_name(code);
-    if hints.authentication || ClientErrorKind::of(code) == ClientErrorKind::Authentication {
-        ReachError::NotAuthenticated { servers, code: name, hints: hints.texts }
+    let (hints, name) = (hints.to_owned(), code_name(code));
+    if heard.authentication || ClientErrorKind::of(code) == ClientErrorKind::Authentication {
+        ReachError::NotAuthenticated { servers, code: name, hints }
     } else {
-        ReachError::Unreachable { servers, wait, code: name, hints: hints.texts }
+        ReachError::Unreachable { servers, wait, code: name, hints }
     }
 }

@@ -29,9 +29,9 @@ pub(super) struct CheckArgs {
     /// Ask the brokers too: are they there, do they know the topics
     #[arg(long, conflicts_with = "origin")]
     online: bool,
-    /// How long to wait for the brokers
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = humantime::parse_duration)]
-    wait: Duration,
+    /// How long to wait for the brokers. Default: start.wait
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "online")]
+    wait: Option<Duration>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -92,7 +92,8 @@ fn look(args: CheckArgs, console: &mut Console) -> Result<Found, Exit> {
         return Ok(Found { loaded, plugin: None, topics: Vec::new() });
     }
     let plugin = Some(load_plugin(&loaded.config.plugin)?);
-    let topics = if args.online { reach(&loaded.config, args.wait)? } else { Vec::new() };
+    let wait = args.wait.unwrap_or(loaded.config.start.wait);
+    let topics = if args.online { reach(&loaded.config, wait)? } else { Vec::new() };
     Ok(Found { loaded, plugin, topics })
 }
 
