@@ -18,8 +18,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::console::Console;
 pub(crate) use self::live::{Snapshot, grouped};
-pub(crate) use self::live_line::{AboveLiveLine, LiveLine};
+pub(crate) use self::live_line::LiveLine;
 use crate::exit::Exit;
+use crate::stderr::LogWriter;
 use crate::telemetry;
 
 /// Hands batches of Kafka records to a sandboxed WebAssembly plugin; its answer decides commit, retry or stop.
@@ -119,10 +120,11 @@ pub fn main() -> u8 {
     };
     let mut console = Console::new();
     let filter = cli.logs.filter(cli.command.usual_level());
-    let exit = match telemetry::start(cli.logs.log_format, &filter, console.colors(), || AboveLiveLine) {
+    let exit = match telemetry::start(cli.logs.log_format, &filter, console.colors(), LogWriter) {
         Ok(()) => cli.command.run(cli.logs.quiet, &mut console),
         Err(error) => Exit::because(crate::exit::USAGE, error.to_string()),
     };
+    let exit = console.judge(exit);
     console.last_line(&exit);
     exit.code()
 }

@@ -23,5 +23,6 @@ mod signals;
 mod stall_watch;
 mod start_watch;
 mod status;
+pub mod stderr;
 pub mod telemetry;
 mod watchdog;

@@ -15,8 +15,9 @@ fn main() -> ExitCode {
     ExitCode::from(gristmill::cli::main())
 }
 
-/// How long the last words may take. stderr may be a pipe that nobody reads, and whoever waits there has its lock.
-const WORDS_WAIT_MAX: Duration = Duration::from_secs(1);
+/// How long the last words may take, with what was to be said before them. stderr may be a pipe that nobody reads, and whoever
+/// waits there has its lock.
+const WORDS_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// Says what happened and ends the process: a host with a dead thread looks alive and is not. Only a panic that the guest edge
 /// catches and answers for leaves its thread alive, and the process too.
@@ -39,6 +40,7 @@ fn end_on_panic(info: &PanicHookInfo<'_>) {
 fn say(line: String) {
     let (said, heard) = mpsc::channel();
     let speaker = std::thread::Builder::new().spawn(move || {
+        gristmill::stderr::finish();
         let _ = writeln!(std::io::stderr(), "{line}");
         let _ = said.send(());
     });

@@ -23,6 +23,7 @@ use crate::run::{Feeds, Runner};
 use crate::signals::{self, Asked};
 use crate::start_watch::StartWatch;
 use crate::status::Counts;
+use crate::stderr;
 use crate::watchdog::Watchdog;
 
 /// A turn of the run loop takes microseconds. One that takes this long will not end.
@@ -50,6 +51,9 @@ impl Company {
 
 /// Runs a pipeline until it ends; says how.
 pub(crate) fn run(config: &Config, company: Company) -> Exit {
+    if let Err(error) = stderr::detach() {
+        return Exit::because(exit::UNEXPECTED, format!("cannot start the thread that writes to stderr: {error}"));
+    }
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return Exit::because(exit::UNEXPECTED, format!("cannot start the run loop: {error}")),

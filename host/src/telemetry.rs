@@ -47,6 +47,8 @@ where
     let filter =
         EnvFilter::try_new(filter).map_err(|source| StartError::Filter { filter: filter.to_owned(), source })?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(colors);
+    // It would print its own errors with eprintln!, which panics where stderr cannot be written.
+    let builder = builder.log_internal_errors(false);
     let _ = match format {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.fmt_fields(JsonFields::new()).event_format(JsonLines).try_init(),

@@ -13,4 +13,5 @@ mod examples;
 mod online;
 mod process;
 mod secrets;
+mod streams;
 mod words;

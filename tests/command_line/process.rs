@@ -13,7 +13,7 @@ use gristmill_tests::TemporaryFolder;
 const DEADLINE: Duration = Duration::from_secs(120);
 
 /// The built binary. It is built here, once in each process, so that no test can run an old one.
-fn binary() -> &'static PathBuf {
+pub(crate) fn binary() -> &'static PathBuf {
     static BINARY: OnceLock<PathBuf> = OnceLock::new();
     BINARY.get_or_init(|| xtask::host::binary().unwrap_or_else(|error| panic!("{error:#}")))
 }

@@ -1,27 +1,30 @@
 //! Where commands write: results to stdout, problems and the last line to stderr.
 //!
-//! A reader that went away (a closed pipe) is no error.
+//! A reader that went away (a closed pipe) is no error. A result that cannot be written for another reason is.
 
 use std::fmt::Display;
-use std::io::{IsTerminal, Write};
+use std::io::{self, IsTerminal, Write};
 use std::ops::Range;
 
 use serde::Serialize;
 
 use crate::config::{ConfigError, Place, Problem};
-use crate::exit::Exit;
+use crate::exit::{self, Exit};
+use crate::stderr;
 
 /// The terminal, or what stands in for it.
 #[derive(Debug)]
 pub(crate) struct Console {
     colors: bool,
+    /// Why a result could not be written.
+    unwritten: Option<io::Error>,
 }
 
 impl Console {
     /// The process's own streams. Colours only on a terminal, and never with `NO_COLOR`.
     pub(crate) fn new() -> Self {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Self { colors: wanted && std::io::stderr().is_terminal() }
+        Self { colors: wanted && io::stderr().is_terminal(), unwritten: None }
     }
 
     /// True when stderr may carry colours.
@@ -31,7 +34,11 @@ impl Console {
 
     /// Prints a result.
     pub(crate) fn say(&mut self, line: impl Display) {
-        let _ = writeln!(std::io::stdout().lock(), "{line}");
+        if let Err(error) = writeln!(io::stdout().lock(), "{line}")
+            && error.kind() != io::ErrorKind::BrokenPipe
+        {
+            self.unwritten.get_or_insert(error);
+        }
     }
 
     /// Prints a result for machines.
@@ -44,7 +51,7 @@ impl Console {
 
     /// Prints something that is not the result.
     pub(crate) fn complain(&mut self, line: impl Display) {
-        let _ = writeln!(std::io::stderr().lock(), "{line}");
+        stderr::say(format!("{line}\n").as_bytes());
     }
 
     /// Says every problem, each with the line it stands in below it. The last line says the first of them again; so one that has
@@ -63,10 +70,21 @@ impl Console {
         }
     }
 
-    /// The last line on stderr: why the process ends, and what to do.
+    /// How a command ends that would have ended so: not well when its result could not be written.
+    pub(crate) fn judge(&self, exit: Exit) -> Exit {
+        match &self.unwritten {
+            Some(error) if exit.code() == exit::CLEAN => {
+                Exit::because(exit::UNEXPECTED, format!("the result could not be written to stdout: {error}"))
+            }
+            Some(_) | None => exit,
+        }
+    }
+
+    /// The last line on stderr: why the process ends, and what to do. Waits a moment until all is written.
     pub(crate) fn last_line(&mut self, exit: &Exit) {
-        if let Some(why) = exit.why() {
-            self.complain(format_args!("gristmill: {}", escape(why)));
+        match exit.why() {
+            Some(why) => stderr::say_last(format!("gristmill: {}\n", escape(why)).as_bytes()),
+            None => stderr::finish(),
         }
     }
 

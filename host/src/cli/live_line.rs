@@ -1,17 +1,9 @@
 //! The terminal's last line, redrawn in place. Log lines written meanwhile go above it.
-//!
-//! One lock guards both: a log line first takes the live line away, then writes itself, then draws it again.
 
-use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
+use std::io;
 
 use super::live::{self, Snapshot};
-
-/// The text that stands on the last line now; empty when there is none.
-static SHOWN: Mutex<String> = Mutex::new(String::new());
-
-/// Goes to the start of the line and clears it.
-const CLEAR: &str = "\r\u{1b}[2K";
+use crate::stderr;
 
 /// The live line on stderr.
 #[derive(Debug)]
@@ -26,19 +18,12 @@ impl LiveLine {
 
     /// Draws it anew.
     pub(crate) fn draw(&mut self, snapshot: &Snapshot) {
-        let text = live::render(snapshot, width());
-        let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = write!(io::stderr().lock(), "{CLEAR}{text}");
-        *shown = text;
+        stderr::show_live(live::render(snapshot, width()));
     }
 
     /// Takes it away.
     pub(crate) fn clear(&mut self) {
-        let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        if !shown.is_empty() {
-            let _ = write!(io::stderr().lock(), "{CLEAR}");
-            shown.clear();
-        }
+        stderr::show_live(String::new());
     }
 }
 
@@ -48,25 +33,4 @@ fn width() -> usize {
     const USUAL: usize = 80;
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     columns.unwrap_or(USUAL).max(20) - 1
-}
-
-/// Where logs are written: stderr, above the live line.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct AboveLiveLine;
-
-impl Write for AboveLiveLine {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut stderr = io::stderr().lock();
-        if shown.is_empty() {
-            stderr.write_all(bytes)?;
-        } else {
-            stderr.write_all(&[CLEAR.as_bytes(), bytes, shown.as_bytes()].concat())?;
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        io::stderr().flush()
-    }
 }
