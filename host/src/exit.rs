@@ -37,7 +37,8 @@ pub const PANIC: u8 = 101;
 /// The process was ended before what was running had ended.
 pub const DEADLINE: u8 = 124;
 
-/// How the process ends: a code, and for every code but [`CLEAN`] a line that says why and what to do.
+/// How the process ends: a code, and a line that says why and what to do. Only commands that printed what they were asked for
+/// end without one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exit {
     code: u8,
@@ -45,7 +46,7 @@ pub struct Exit {
 }
 
 impl Exit {
-    /// Everything was done.
+    /// Everything was done, and what was printed says so.
     #[must_use]
     pub fn clean() -> Self {
         Self { code: CLEAN, why: None }
@@ -79,7 +80,9 @@ impl fmt::Display for Exit {
 impl From<&StopReason> for Exit {
     fn from(reason: &StopReason) -> Self {
         match reason {
-            StopReason::Asked => Self::clean(),
+            StopReason::Asked => {
+                Self::because(CLEAN, "stopped as it was asked to; everything that was finished is committed")
+            }
             StopReason::Abandoned { insisted: true } => Self::because(
                 DEADLINE,
                 "stopped at once because it was asked twice; the running batch was not committed and comes again",

@@ -17,6 +17,7 @@ use crate::error_log::ErrorLog;
 use crate::exit::{self, Exit};
 use crate::live::Live;
 use crate::narrate::TopicNames;
+use crate::signals::Asked;
 use crate::stall_watch::StallWatch;
 use crate::start_watch::StartWatch;
 use crate::status::{Counts, Status};
@@ -39,11 +40,26 @@ pub(crate) struct Observer {
     close_timed_out: bool,
     /// The static member id, for people.
     instance_id: Option<String>,
+    waits: StopWaits,
+}
+
+/// How long a stop may take, for people.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StopWaits {
+    /// For the running batch and its commit.
+    pub(crate) grace: Duration,
+    /// For leaving the group.
+    pub(crate) leave: Duration,
 }
 
 impl Observer {
     /// `live` when there is a terminal; `progress` when somebody in this process waits for figures.
-    pub(crate) fn new(start: StartWatch, live: Option<Live>, progress: Option<watch::Sender<Counts>>) -> Self {
+    pub(crate) fn new(
+        start: StartWatch,
+        live: Option<Live>,
+        progress: Option<watch::Sender<Counts>>,
+        waits: StopWaits,
+    ) -> Self {
         Self {
             status: Status::new(),
             start,
@@ -56,6 +72,7 @@ impl Observer {
             errors: ErrorLog::default(),
             close_timed_out: false,
             instance_id: None,
+            waits,
         }
     }
 
@@ -88,6 +105,21 @@ impl Observer {
             instance_fresh = facts.instance_fresh,
             "the plugin answered"
         );
+    }
+
+    /// Says at once that a wish was heard, and what is still waited for.
+    pub(crate) fn note_asked(&self, asked: Asked) {
+        match asked {
+            Asked::Stop => {
+                let (waits_for, wait_max) = match self.status.unfinished() {
+                    Some(unfinished) => (unfinished, self.waits.grace),
+                    None => ("leaving the group", self.waits.leave),
+                };
+                let wait_max_ms = wait_max.as_millis() as u64;
+                info!(waits_for, wait_max_ms, "asked to stop; a second signal leaves at once");
+            }
+            Asked::StopNow => info!("asked again; leaves at once"),
+        }
     }
 
     /// Hears what the Kafka edge says beside inputs.

@@ -17,7 +17,7 @@ use crate::config::Config;
 use crate::exit::{self, Exit};
 use crate::live::Live;
 use crate::narrate::Narrator;
-use crate::observe::Observer;
+use crate::observe::{Observer, StopWaits};
 use crate::plugin_file::{self, NamedBy};
 use crate::run::{Feeds, Runner};
 use crate::signals::{self, Asked};
@@ -91,6 +91,7 @@ fn build(config: &Config, company: Company) -> Result<Runner, Exit> {
     let consumer = Consumer::start(settings, events).map_err(|error| Exit::because(exit::MISFIT, error.to_string()))?;
 
     let first = PluginId(1);
+    let waits = StopWaits { grace: config.policy.shutdown_grace, leave: CLOSE_WAIT_MAX };
     let start = StartWatch::new(&config.kafka.bootstrap_servers, config.start, clock.now());
     let watchdog = Watchdog::watch(TURN_MAX, || panic!("the run loop did not turn for {} s", TURN_MAX.as_secs()))
         .map_err(|error| unexpected(&error))?;
@@ -105,7 +106,7 @@ fn build(config: &Config, company: Company) -> Result<Runner, Exit> {
             narrator: Narrator::new(),
         },
         feeds: Feeds { kafka, guest, asks },
-        observer: Observer::new(start, live, progress).known_as(instance_id),
+        observer: Observer::new(start, live, progress, waits).known_as(instance_id),
         watchdog,
         clock,
         ending: false,

@@ -80,8 +80,13 @@ impl Runner {
                 self.observer.note_answer(&answered);
                 self.take(Input::Answered { delivery: answered.delivery, answer: answered.answer });
             }
-            Woken::Asked(Asked::Stop) => self.take(Input::StopAsked),
-            Woken::Asked(Asked::StopNow) => self.take(Input::StopNowAsked),
+            Woken::Asked(asked) => {
+                self.observer.note_asked(asked);
+                self.take(match asked {
+                    Asked::Stop => Input::StopAsked,
+                    Asked::StopNow => Input::StopNowAsked,
+                });
+            }
             Woken::Time => self.take(Input::Tick),
             Woken::Deaf(which) => {
                 self.observer.ends_with(Exit::because(

@@ -89,6 +89,10 @@ pub(crate) struct Status {
     pub(crate) filling: u64,
     pub(crate) paused: bool,
     ending: bool,
+    /// True while the plugin has a batch.
+    batch_out: bool,
+    /// Commits that have no answer yet.
+    commits_out: usize,
 }
 
 /// How far one partition is.
@@ -125,7 +129,14 @@ impl Status {
             filling: 0,
             paused: false,
             ending: false,
+            batch_out: false,
+            commits_out: 0,
         }
+    }
+
+    /// What a stop would have to wait for now.
+    pub(crate) fn unfinished(&self) -> Option<&'static str> {
+        if self.batch_out { Some("the running batch") } else { (self.commits_out > 0).then_some("a commit") }
     }
 
     /// The state, the most pressing first.
@@ -173,10 +184,10 @@ impl Status {
             Input::StopAsked | Input::StopNowAsked => self.ending = true,
             Input::PauseAsked => self.paused = true,
             Input::ResumeAsked => self.paused = false,
+            Input::Answered { .. } => self.batch_out = false,
+            Input::CommitEnded { .. } => self.commits_out = self.commits_out.saturating_sub(1),
             Input::Tick
             | Input::PositionTrouble { .. }
-            | Input::Answered { .. }
-            | Input::CommitEnded { .. }
             | Input::CommittedKnown { .. }
             | Input::Sought { .. }
             | Input::PluginReady(_)
@@ -192,6 +203,7 @@ impl Status {
             Action::Deliver(delivery) => {
                 let records = delivery.records.len() as u64;
                 self.state = State::Running;
+                self.batch_out = true;
                 self.counts.handed_over += records;
                 if delivery.attempt > 1 {
                     self.counts.redelivered += records;
@@ -210,11 +222,8 @@ impl Status {
                 self.ending = false;
                 self.state = State::Stopped;
             }
-            Action::Cancel(_)
-            | Action::Commit { .. }
-            | Action::AskCommitted { .. }
-            | Action::Seek { .. }
-            | Action::AnswerRevoke(_) => {}
+            Action::Commit { .. } => self.commits_out += 1,
+            Action::Cancel(_) | Action::AskCommitted { .. } | Action::Seek { .. } | Action::AnswerRevoke(_) => {}
         }
     }
 

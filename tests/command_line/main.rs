@@ -13,5 +13,6 @@ mod examples;
 mod online;
 mod process;
 mod secrets;
+mod stopping;
 mod streams;
 mod words;

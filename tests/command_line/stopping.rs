@@ -1,0 +1,73 @@
+//! How a running host stops, as whoever sends it signals sees it. The brokers are librdkafka's mock.
+
+use std::time::Duration;
+
+use gristmill_kafka::{MockCluster, MockRecord};
+use gristmill_tests::{Host, TemporaryFolder};
+
+use crate::process::configuration;
+
+/// Longer than anything here takes.
+const SOON: Duration = Duration::from_secs(30);
+
+/// A cluster with one topic of one partition.
+fn cluster() -> MockCluster {
+    let cluster = MockCluster::start(1).unwrap();
+    cluster.create_topic("orders", 1).unwrap();
+    cluster
+}
+
+/// Puts a record there whose key tells the plugin what to do.
+fn put(cluster: &MockCluster, key: &str) {
+    cluster.produce("orders", MockRecord { key: Some(key.as_bytes()), ..MockRecord::default() }).unwrap();
+    cluster.flush().unwrap();
+}
+
+/// Runs a host on the cluster, with a plugin that does what records say.
+fn run(cluster: &MockCluster) -> Host {
+    let more = "[plugin.limits]\ntime = \"19s\"\n[batch]\nmax_wait = \"10ms\"\n";
+    let text = configuration("gristmill-mischief", more).replace("127.0.0.1:1", &cluster.bootstrap_servers());
+    let folder = TemporaryFolder::new();
+    let path = folder.write("g.toml", &text).display().to_string();
+    let host = Host::start(folder, &["run", &path, "-v"]);
+    host.wait_for_line("assigned; ", SOON);
+    host
+}
+
+/// Where a line with this text stands.
+#[track_caller]
+fn place(lines: &[String], text: &str) -> usize {
+    let found = lines.iter().position(|line| line.contains(text));
+    found.unwrap_or_else(|| panic!("no line with {text:?} in {lines:#?}"))
+}
+
+/// S1: who asks hears at once what is waited for, and at the end that it is over.
+#[test]
+fn a_stop_is_acknowledged_before_what_it_waits_for() {
+    let cluster = cluster();
+    put(&cluster, "sleep:2000");
+    let host = run(&cluster);
+    host.wait_for_line("handed a batch over", SOON);
+    host.signal("TERM");
+    let (code, lines) = host.wait_for_end(SOON);
+    assert_eq!(code, 0, "{lines:#?}");
+    let asked = place(&lines, "asked to stop; a second signal leaves at once");
+    assert!(lines[asked].contains("waits_for=\"the running batch\" wait_max_ms=20000"), "{}", lines[asked]);
+    assert!(asked < place(&lines, "the plugin answered"), "{lines:#?}");
+    assert!(lines.last().unwrap().starts_with("gristmill: stopped as it was asked to; "), "{lines:#?}");
+}
+
+/// S1: an idle host has only the group to leave.
+#[test]
+fn a_stop_of_an_idle_host_waits_for_nothing_but_leaving() {
+    let cluster = cluster();
+    let host = run(&cluster);
+    // The start position is committed first.
+    host.wait_for_line("next_offsets=", SOON);
+    host.signal("INT");
+    let (code, lines) = host.wait_for_end(SOON);
+    assert_eq!(code, 0, "{lines:#?}");
+    let asked = place(&lines, "asked to stop; a second signal leaves at once");
+    assert!(lines[asked].contains("waits_for=\"leaving the group\""), "{}", lines[asked]);
+    assert!(lines.last().unwrap().starts_with("gristmill: stopped as it was asked to; "), "{lines:#?}");
+}
