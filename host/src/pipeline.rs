@@ -110,6 +110,7 @@ fn build(config: &Config, company: Company) -> Result<Runner, Exit> {
         watchdog,
         clock,
         ending: false,
+        leave_by: None,
     })
 }
 

@@ -1,10 +1,11 @@
 //! The run loop: whatever happens becomes an input of the machine, whatever the machine wants is carried out. The only
 //! `select!` of the host is here, and nothing in this loop blocks.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gristmill_core::Machine;
 use gristmill_core::io::{Input, StopReason};
+use gristmill_core::time::Moment;
 use gristmill_guest::Answered;
 use gristmill_kafka::{Event, RecordBody};
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -15,6 +16,9 @@ use crate::exit::Exit;
 use crate::observe::Observer;
 use crate::signals::Asked;
 use crate::watchdog::Watchdog;
+
+/// How long leaving the group may take once somebody insists (S2).
+const LEAVE_NOW_WAIT_MAX: Duration = Duration::from_millis(800);
 
 /// Everything that can wake the loop.
 pub(crate) struct Feeds {
@@ -33,6 +37,8 @@ pub(crate) struct Runner {
     pub(crate) clock: Clock,
     /// True once the observer's wish to end was passed on.
     pub(crate) ending: bool,
+    /// Set once somebody insisted on the end: when the loop no longer waits for the Kafka client.
+    pub(crate) leave_by: Option<Moment>,
 }
 
 /// What woke the loop.
@@ -60,7 +66,13 @@ impl Runner {
                 self.take(Input::StopNowAsked);
                 continue;
             }
-            let wakeup = self.machine.next_wakeup().into_iter().chain(self.observer.next_wakeup()).min();
+            if self.leave_by.is_some_and(|by| by <= now) {
+                self.leave_by = None;
+                self.handle(Woken::Kafka(Event::CloseTimedOut));
+                continue;
+            }
+            let wakeups = [self.machine.next_wakeup(), self.observer.next_wakeup(), self.leave_by];
+            let wakeup = wakeups.into_iter().flatten().min();
             self.watchdog.idle();
             let woken = self.feeds.next(wakeup.map(|moment| self.clock.instant(moment))).await;
             self.watchdog.busy();
@@ -82,10 +94,10 @@ impl Runner {
             }
             Woken::Asked(asked) => {
                 self.observer.note_asked(asked);
-                self.take(match asked {
-                    Asked::Stop => Input::StopAsked,
-                    Asked::StopNow => Input::StopNowAsked,
-                });
+                match asked {
+                    Asked::Stop => self.take(Input::StopAsked),
+                    Asked::StopNow => self.leave_now(),
+                }
             }
             Woken::Time => self.take(Input::Tick),
             Woken::Deaf(which) => {
@@ -98,6 +110,13 @@ impl Runner {
                 self.take(Input::Left);
             }
         }
+    }
+
+    /// Somebody insists: leaving that begins now may take a moment only, and so may leaving that began before.
+    fn leave_now(&mut self) {
+        self.edges.close_wait_max = LEAVE_NOW_WAIT_MAX;
+        self.leave_by.get_or_insert(self.clock.now().after(LEAVE_NOW_WAIT_MAX));
+        self.take(Input::StopNowAsked);
     }
 
     fn take(&mut self, input: Input<RecordBody>) {

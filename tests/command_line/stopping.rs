@@ -1,6 +1,6 @@
 //! How a running host stops, as whoever sends it signals sees it. The brokers are librdkafka's mock.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gristmill_kafka::{MockCluster, MockRecord};
 use gristmill_tests::{Host, TemporaryFolder};
@@ -70,4 +70,43 @@ fn a_stop_of_an_idle_host_waits_for_nothing_but_leaving() {
     let asked = place(&lines, "asked to stop; a second signal leaves at once");
     assert!(lines[asked].contains("waits_for=\"leaving the group\""), "{}", lines[asked]);
     assert!(lines.last().unwrap().starts_with("gristmill: stopped as it was asked to; "), "{lines:#?}");
+}
+
+/// What follows a second signal, less than the five seconds that leaving may take after the first. The host takes one; the rest is
+/// for a machine that compiles meanwhile.
+const AT_ONCE: Duration = Duration::from_secs(3);
+
+/// S2: leaving has begun with the first signal and waits for a broker that says nothing any more.
+#[test]
+fn a_second_signal_ends_a_host_at_once_that_cannot_leave_its_group() {
+    let cluster = cluster();
+    let host = run(&cluster);
+    host.wait_for_line("next_offsets=", SOON);
+    cluster.set_round_trip(1, SOON * 2).unwrap();
+    host.signal("TERM");
+    host.wait_for_line("waits_for=\"leaving the group\"", SOON);
+    let asked = Instant::now();
+    host.signal("TERM");
+    let (code, lines) = host.wait_for_end(SOON);
+    assert!(asked.elapsed() < AT_ONCE, "it took {:?}: {lines:#?}", asked.elapsed());
+    assert_eq!(code, 124, "{lines:#?}");
+    assert!(place(&lines, "asked again; leaves at once") < lines.len(), "{lines:#?}");
+}
+
+/// S2: a batch is with the plugin, and its broker is gone.
+#[test]
+fn a_second_signal_ends_a_host_at_once_in_the_middle_of_a_batch() {
+    let cluster = cluster();
+    put(&cluster, "sleep:15000");
+    let host = run(&cluster);
+    host.wait_for_line("handed a batch over", SOON);
+    cluster.set_round_trip(1, SOON * 2).unwrap();
+    host.signal("TERM");
+    host.wait_for_line("waits_for=\"the running batch\"", SOON);
+    let asked = Instant::now();
+    host.signal("INT");
+    let (code, lines) = host.wait_for_end(SOON);
+    assert!(asked.elapsed() < AT_ONCE, "it took {:?}: {lines:#?}", asked.elapsed());
+    assert_eq!(code, 124, "{lines:#?}");
+    assert!(lines.last().unwrap().contains("asked twice"), "{lines:#?}");
 }
