@@ -147,7 +147,7 @@ impl Command {
             Self::Check(args) => check::run(args, console),
             Self::Inspect(args) => inspect::run(&args, console),
             Self::Call(args) => call::run(args, console),
-            Self::Run(args) => run::run(args, quiet, console),
+            Self::Run(args) => run::run(args, quiet),
             Self::Demo(args) => demo::run(args, console),
             Self::Schema(args) => schema::run(args, console),
             Self::Completions(args) => completions::run(args, console),

@@ -64,7 +64,7 @@ impl Demo<'_> {
             Err(error) => return unexpected(&error),
         };
         let company = Company { live: None, progress: Some(progress), asks: (asks, wishes) };
-        let exit = pipeline::run(&config, company);
+        let exit = pipeline::run(move || Ok(config), company);
         let produced = match playing.join() {
             Ok(Ok(produced)) => produced,
             Ok(Err(error)) => return unexpected(&error),

@@ -13,6 +13,7 @@ mod error_log;
 pub mod exit;
 mod kafka_batch;
 mod live;
+mod loading;
 mod narrate;
 mod observe;
 mod pipeline;

@@ -6,19 +6,20 @@ use std::time::Duration;
 
 use gristmill_core::Machine;
 use gristmill_core::io::PluginId;
-use gristmill_guest::{Answered, Engine, EngineSettings, Plugin, Worker, WorkerSettings};
+use gristmill_guest::{Answered, Plugin, Worker, WorkerSettings};
 use gristmill_kafka::Consumer;
 use tokio::sync::{mpsc, watch};
 use tracing::info;
 
 use crate::act::Edges;
+use crate::cli::LiveLine;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::exit::{self, Exit};
 use crate::live::Live;
+use crate::loading::{self, Loaded};
 use crate::narrate::Narrator;
 use crate::observe::{Observer, StopWaits};
-use crate::plugin_file::{self, NamedBy};
 use crate::run::{Feeds, Runner};
 use crate::signals::{self, Asked};
 use crate::start_watch::StartWatch;
@@ -35,7 +36,7 @@ const CLOSE_WAIT_MAX: Duration = Duration::from_secs(5);
 /// What a run is given beside its configuration.
 pub(crate) struct Company {
     /// The live line, where there is a terminal for it.
-    pub(crate) live: Option<Live>,
+    pub(crate) live: Option<LiveLine>,
     /// Somebody in this process who waits for figures.
     pub(crate) progress: Option<watch::Sender<Counts>>,
     /// Where wishes come from besides signals. The receiver is the run's.
@@ -44,13 +45,13 @@ pub(crate) struct Company {
 
 impl Company {
     /// Nobody but an operator with signals.
-    pub(crate) fn alone(live: Option<Live>) -> Self {
+    pub(crate) fn alone(live: Option<LiveLine>) -> Self {
         Self { live, progress: None, asks: mpsc::unbounded_channel() }
     }
 }
 
-/// Runs a pipeline until it ends; says how.
-pub(crate) fn run(config: &Config, company: Company) -> Exit {
+/// Runs the pipeline of a configuration until it ends; says how. Signals are heard before anything else is done.
+pub(crate) fn run(config: impl FnOnce() -> Result<Config, Exit> + Send + 'static, mut company: Company) -> Exit {
     if let Err(error) = stderr::detach() {
         return Exit::because(exit::UNEXPECTED, format!("cannot start the thread that writes to stderr: {error}"));
     }
@@ -59,7 +60,11 @@ pub(crate) fn run(config: &Config, company: Company) -> Exit {
         Err(error) => return Exit::because(exit::UNEXPECTED, format!("cannot start the run loop: {error}")),
     };
     runtime.block_on(async {
-        match build(config, company) {
+        if let Err(error) = signals::forward(&company.asks.0) {
+            return Exit::because(exit::UNEXPECTED, format!("cannot take signals over: {error}"));
+        }
+        let built = loading::load(config, &mut company.asks.1).await.and_then(|loaded| build(loaded, company));
+        match built {
             Ok(runner) => runner.run().await,
             Err(exit) => exit,
         }
@@ -67,16 +72,11 @@ pub(crate) fn run(config: &Config, company: Company) -> Exit {
 }
 
 /// Builds everything; on the way out what was built is closed by being dropped.
-fn build(config: &Config, company: Company) -> Result<Runner, Exit> {
+fn build(loaded: Loaded, company: Company) -> Result<Runner, Exit> {
     let unexpected = |error: &dyn std::fmt::Display| Exit::because(exit::UNEXPECTED, error.to_string());
-    let Company { live, progress, asks: (asks_in, asks) } = company;
-    signals::forward(&asks_in).map_err(|error| unexpected(&error))?;
-    let engine = Engine::new(&EngineSettings::default()).map_err(|error| unexpected(&error))?;
-    let section = &config.plugin;
-    let (named_by, pinned) = (NamedBy::Configuration, section.digest.as_deref());
-    let plugin = plugin_file::load(&section.path, named_by, pinned, &engine, &section.guest_settings())
-        .map_err(|error| Exit::from(&error))?;
-    announce(config, &plugin);
+    let Loaded { config, plugin } = loaded;
+    let Company { live, progress, asks: (_, asks) } = company;
+    announce(&config, &plugin);
 
     let clock = Clock::start();
     let (answers, guest) = mpsc::unbounded_channel::<Answered>();
@@ -91,6 +91,7 @@ fn build(config: &Config, company: Company) -> Result<Runner, Exit> {
     let consumer = Consumer::start(settings, events).map_err(|error| Exit::because(exit::MISFIT, error.to_string()))?;
 
     let first = PluginId(1);
+    let live = live.map(|line| Live::new(line, config.policy.batch.records_max.get()));
     let waits = StopWaits { grace: config.policy.shutdown_grace, leave: CLOSE_WAIT_MAX };
     let start = StartWatch::new(&config.kafka.bootstrap_servers, config.start, clock.now());
     let watchdog = Watchdog::watch(TURN_MAX, || panic!("the run loop did not turn for {} s", TURN_MAX.as_secs()))

@@ -1,11 +1,12 @@
 //! How a running host stops, as whoever sends it signals sees it. The brokers are librdkafka's mock.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use gristmill_kafka::{MockCluster, MockRecord};
 use gristmill_tests::{Host, TemporaryFolder};
 
-use crate::process::configuration;
+use crate::process::{configuration, plugin};
 
 /// Longer than anything here takes.
 const SOON: Duration = Duration::from_secs(30);
@@ -109,4 +110,40 @@ fn a_second_signal_ends_a_host_at_once_in_the_middle_of_a_batch() {
     assert!(asked.elapsed() < AT_ONCE, "it took {:?}: {lines:#?}", asked.elapsed());
     assert_eq!(code, 124, "{lines:#?}");
     assert!(lines.last().unwrap().contains("asked twice"), "{lines:#?}");
+}
+
+/// S1: neither an unread configuration nor a plugin that is still being loaded keeps a host from stopping. Pipes that nobody
+/// writes to stand for a slow disk and a long compilation.
+#[test]
+fn a_stop_that_comes_while_the_host_starts_is_heard() {
+    for slow in ["g.toml", "plugin.wasm"] {
+        let folder = TemporaryFolder::new();
+        let text = configuration("gristmill-echo", "").replace(&plugin("gristmill-echo"), "plugin.wasm");
+        folder.write("g.toml", &text);
+        let pipe = folder.path().join(slow);
+        let _ = std::fs::remove_file(&pipe);
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let host = Host::start(folder, &["run", "g.toml"]);
+        wait_until_signals_are_taken(&host);
+        host.signal("TERM");
+        let (code, lines) = host.wait_for_end(SOON);
+        assert_eq!(code, 0, "{slow}: {lines:#?}");
+        assert_eq!(lines, ["gristmill: stopped as it was asked to, before anything was read"], "{slow}");
+    }
+}
+
+/// Waits until the host has taken SIGTERM over from the system, which would kill it.
+#[track_caller]
+fn wait_until_signals_are_taken(host: &Host) {
+    const TERM: u64 = 1 << (15 - 1);
+    let deadline = Instant::now() + SOON;
+    loop {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", host.process_id())).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+        if u64::from_str_radix(caught.trim(), 16).unwrap() & TERM != 0 {
+            return;
+        }
+        assert!(Instant::now() < deadline, "SIGTERM would still kill the host: {caught}");
+        std::thread::yield_now();
+    }
 }

@@ -3,7 +3,6 @@
 use clap::Args;
 
 use crate::exit::Exit;
-use crate::live::Live;
 use crate::pipeline::{self, Company};
 
 use super::config_args::ConfigArgs;
@@ -17,12 +16,9 @@ pub(super) struct RunArgs {
     config: ConfigArgs,
 }
 
-pub(super) fn run(args: RunArgs, quiet: bool, console: &mut Console) -> Exit {
-    let config = match args.config.load(console) {
-        Ok(loaded) => loaded.config,
-        Err(exit) => return exit,
-    };
-    let line = if quiet { None } else { LiveLine::on_terminal() };
-    let live = line.map(|line| Live::new(line, config.policy.batch.records_max.get()));
-    pipeline::run(&config, Company::alone(live))
+pub(super) fn run(args: RunArgs, quiet: bool) -> Exit {
+    let live = if quiet { None } else { LiveLine::on_terminal() };
+    // On another thread, with a console of its own, since reading may wait for a pipe or a slow disk and a signal must not.
+    let config = || args.config.load(&mut Console::new()).map(|loaded| loaded.config);
+    pipeline::run(config, Company::alone(live))
 }
