@@ -74,6 +74,8 @@ impl Demo<'_> {
             return exit;
         }
         let counts = *figures.borrow();
+        // The figures stand below the log, on a terminal that shows both streams.
+        crate::stderr::finish();
         let totals = Totals { produced, counts, lag: lag(&cluster, produced) };
         (self.say)(&format!("\n{}\n", totals.render()));
         if totals.add_up() {
