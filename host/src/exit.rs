@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use gristmill_core::io::StopReason;
+use gristmill_core::io::{StopReason, Unfinished};
 use gristmill_kafka::ReachError;
 
 use crate::config::ConfigError;
@@ -81,16 +81,27 @@ impl From<&StopReason> for Exit {
     fn from(reason: &StopReason) -> Self {
         match reason {
             StopReason::Asked => {
-                Self::because(CLEAN, "stopped as it was asked to; everything that was finished is committed")
+                Self::because(CLEAN, "stopped as it was asked to; whatever is not committed comes again")
             }
-            StopReason::Abandoned { insisted: true } => Self::because(
+            StopReason::Abandoned { insisted, unfinished } => Self::because(
                 DEADLINE,
-                "stopped at once because it was asked twice; the running batch was not committed and comes again",
-            ),
-            StopReason::Abandoned { insisted: false } => Self::because(
-                DEADLINE,
-                "the running batch did not end within shutdown.grace; it was not committed and comes again; raise \
-                 shutdown.grace if it needs longer",
+                match (insisted, unfinished) {
+                    (true, Unfinished::Batch) => {
+                        "stopped at once because it was asked twice; the running batch was not committed and comes again"
+                    }
+                    (false, Unfinished::Batch) => {
+                        "the running batch did not end within shutdown.grace; it was not committed and comes again; raise \
+                         shutdown.grace if it needs longer"
+                    }
+                    (true, Unfinished::Commit) => {
+                        "stopped at once because it was asked twice; the plugin said ok to the last batch, but whether its \
+                         commit was done is unknown: it may come again"
+                    }
+                    (false, Unfinished::Commit) => {
+                        "the brokers did not confirm the commit of the last batch within shutdown.grace; whether it was done \
+                         is unknown: the batch may come again; look at the brokers"
+                    }
+                },
             ),
             StopReason::Fatal { reason } => Self::because(
                 FATAL,

@@ -186,7 +186,9 @@ impl Observer {
             }
             Event::CloseTimedOut => {
                 self.close_timed_out = true;
-                warn!("the kafka client did not close in time and is left behind; what was done is committed");
+                warn!(
+                    "the kafka client did not close in time and is left behind; the group notices when the session ends"
+                );
             }
         }
     }
@@ -301,7 +303,7 @@ impl Observer {
             (Some(exit), StopReason::Asked | StopReason::Abandoned { .. }) => exit,
             (None, StopReason::Asked) if self.close_timed_out => Exit::because(
                 exit::DEADLINE,
-                "leaving the group did not end in time; what was done is committed, and the group notices by itself",
+                "leaving the group did not end in time; whatever is not committed comes again, and the group notices by itself",
             ),
             (None | Some(_), StopReason::Fenced) if self.instance_id.is_some() => Exit::because(
                 exit::FENCED,

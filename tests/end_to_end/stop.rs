@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use gristmill_tests::{Seen, shared_broker};
+use xtask::kafka::{Broker, Options};
 
 use crate::chance::{Chance, long};
 use crate::pipeline::{Pipeline, SOON, last, stop, wait_until_all_seen, wait_until_handed_over};
@@ -83,6 +84,25 @@ fn a_batch_that_outlives_the_grace_time_is_not_committed() {
     let (code, lines) = host.wait_for_end(Duration::from_secs(15));
     assert_eq!(code, 124, "{}", last(&lines));
     assert!(committed_nothing_new(&pipeline.committed()));
+}
+
+/// S1, C5: the batch ended in time, and the broker does not answer its commit. That is not the plugin's doing.
+#[test]
+fn a_commit_that_outlives_the_grace_time_is_not_called_a_batch() {
+    let broker = Broker::start(&Options::default()).unwrap();
+    let pipeline = Pipeline::new(&broker, "unanswered").batches_of(10).setting("pause_ms", "1000");
+    // Shorter than the session, whose end takes the partition away and with it the commit.
+    let pipeline = pipeline.set("shutdown", "grace", "\"3s\"").property("session.timeout.ms", "20000");
+    let _ = pipeline.load(1, 10);
+    let host = pipeline.run();
+    wait_until_handed_over(&host, 10, SOON);
+    broker.freeze().unwrap();
+    host.signal("TERM");
+    let (code, lines) = host.wait_for_end(SOON);
+    broker.thaw().unwrap();
+    assert_eq!(code, 124, "{}", last(&lines));
+    let words = lines.last().unwrap();
+    assert!(words.contains("did not confirm the commit") && words.contains("is unknown"), "{}", last(&lines));
 }
 
 /// The start position may have been committed (C8), and nothing beyond it.

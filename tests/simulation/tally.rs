@@ -78,8 +78,8 @@ impl Tally {
             Action::Cancel(_) => self.count("cancel"),
             Action::Stopped(reason) => self.count(match reason {
                 StopReason::Asked => "ended as asked",
-                StopReason::Abandoned { insisted: true } => "ended at once",
-                StopReason::Abandoned { insisted: false } => "ended by grace",
+                StopReason::Abandoned { insisted: true, .. } => "ended at once",
+                StopReason::Abandoned { insisted: false, .. } => "ended by grace",
                 StopReason::Fatal { .. } => "ended by fatal",
                 StopReason::Exhausted { .. } => "ended by exhaustion",
                 StopReason::Fenced => "ended by fencing",

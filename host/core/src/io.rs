@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::outcome::Answer;
 use crate::record::{Epoch, LeaderEpoch, NextOffset, Partition, Record, RecordFacts};
-pub use crate::report::{HeldReason, Report, StopReason};
+pub use crate::report::{HeldReason, Report, StopReason, Unfinished};
 use crate::time::Moment;
 
 /// Number of a batch, unique within the process. A redelivery from memory keeps it.

@@ -12,10 +12,12 @@ use crate::record::{Partition, RecordFacts};
 pub enum StopReason {
     /// Asked to stop, and everything in flight was settled in time.
     Asked,
-    /// Asked to stop, but the running batch did not end within the grace time, or a second signal came.
+    /// Asked to stop, but what was in flight did not end within the grace time, or a second signal came.
     Abandoned {
         /// True: the operator insisted. False: the grace time passed.
         insisted: bool,
+        /// What was in flight.
+        unfinished: Unfinished,
     },
     /// The plugin said fatal.
     Fatal {
@@ -31,6 +33,15 @@ pub enum StopReason {
     Fenced,
     /// The broker refuses this member's commits for good.
     CommitRefused,
+}
+
+/// What a stop did not wait for any longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unfinished {
+    /// A batch that the plugin had. It was not committed.
+    Batch,
+    /// The commit of a batch that the plugin said ok to. Nobody knows whether it was done.
+    Commit,
 }
 
 impl StopReason {

@@ -1,6 +1,6 @@
 //! Rules S1 and S2: the way out.
 
-use gristmill_core::io::{Input, RequestError, StopReason};
+use gristmill_core::io::{Input, RequestError, StopReason, Unfinished};
 
 use super::story::{Story, fatal, ok, policy, retryable};
 
@@ -32,7 +32,24 @@ fn s1_b73_an_answer_that_comes_with_the_signal_is_committed() {
 fn s1_i35_when_the_grace_time_ends_the_batch_is_abandoned() {
     let mut story = Story::owning(policy(), &[0]);
     story.fetches(BATCH).delivers(BATCH).feed(Input::StopAsked).passes(9_999).is_quiet();
-    story.passes(1).cancels().ends(&StopReason::Abandoned { insisted: false });
+    story.passes(1).cancels().ends(&StopReason::Abandoned { insisted: false, unfinished: Unfinished::Batch });
+}
+
+#[test]
+fn s1_i35_when_the_grace_time_ends_a_commit_without_an_answer_is_not_taken_for_a_batch() {
+    let mut story = Story::owning(policy(), &[0]);
+    story.fetches(BATCH).delivers(BATCH).feed(Input::StopAsked).says(ok()).commits("0:3").passes(9_999).is_quiet();
+    story.passes(1).ends(&StopReason::Abandoned { insisted: false, unfinished: Unfinished::Commit });
+}
+
+#[test]
+fn s2_what_the_second_signal_cuts_off_is_told_apart() {
+    let mut with_guest = Story::owning(policy(), &[0]);
+    with_guest.fetches(BATCH).delivers(BATCH).feed(Input::StopAsked).feed(Input::StopNowAsked).cancels();
+    with_guest.ends(&StopReason::Abandoned { insisted: true, unfinished: Unfinished::Batch });
+    let mut committing = Story::owning(policy(), &[0]);
+    committing.fetches(BATCH).delivers(BATCH).says(ok()).commits("0:3").feed(Input::StopNowAsked);
+    committing.ends(&StopReason::Abandoned { insisted: true, unfinished: Unfinished::Commit });
 }
 
 #[test]

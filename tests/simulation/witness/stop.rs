@@ -1,6 +1,6 @@
 //! Rules for the end: the first cause, nothing new after it, the way out in time.
 
-use gristmill_core::io::{HeldReason, StopReason};
+use gristmill_core::io::{HeldReason, StopReason, Unfinished};
 use gristmill_core::policy::{Attempts, Exhausted, FatalPolicy};
 use gristmill_core::time::Moment;
 
@@ -26,6 +26,8 @@ pub(super) struct Ending {
     /// The broker no longer takes this member's word: nothing is left to wait for.
     trouble: Option<Cause>,
     pub(super) left_ordered: bool,
+    /// Something was done and not known to be committed when the group was left.
+    left_unsettled: bool,
     pub(super) left: bool,
     pub(super) stopped: bool,
 }
@@ -100,6 +102,7 @@ impl Witness {
             require!(ready.is_none(), "S1", "the machine leaves without committing {:?}", ready.map(|(at, _)| at));
         }
         self.ending.left_ordered = true;
+        self.ending.left_unsettled = self.watched.values().any(super::watched::Watched::unsettled);
         Ok(())
     }
 
@@ -110,8 +113,9 @@ impl Witness {
         let fits = match reason {
             // Insisting on the end of a machine that has nothing in flight abandons nothing.
             StopReason::Asked => asked,
-            StopReason::Abandoned { insisted: true } => self.ending.insisted && asked,
-            StopReason::Abandoned { insisted: false } => self.ending.is(Cause::Asked) && grace_over,
+            StopReason::Abandoned { unfinished: Unfinished::Commit, .. } if !self.ending.left_unsettled => false,
+            StopReason::Abandoned { insisted: true, .. } => self.ending.insisted && asked,
+            StopReason::Abandoned { insisted: false, .. } => self.ending.is(Cause::Asked) && grace_over,
             StopReason::Fatal { .. } => self.ending.is(Cause::Fatal),
             StopReason::Exhausted { .. } => self.ending.is(Cause::Exhausted),
             StopReason::Fenced => self.ending.is(Cause::Fenced),

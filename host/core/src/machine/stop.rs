@@ -1,7 +1,7 @@
 //! The ways to the end: drain what runs, leave the group, say why.
 
 use super::{Machine, Phase};
-use crate::io::{Action, StopReason};
+use crate::io::{Action, StopReason, Unfinished};
 use crate::lane::LaneState;
 use crate::planted::Bug;
 
@@ -39,25 +39,28 @@ impl<R: Clone> Machine<R> {
     pub(super) fn advance_stop(&mut self) {
         let Phase::Draining { reason, deadline } = &self.phase else { return };
         let (reason, late) = (reason.clone(), *deadline <= self.now && !self.planted(Bug::IgnoreGrace));
-        let guest_busy = self.guest_or_commit_busy();
+        let unfinished = self.unfinished();
         let commits_open = self.partitions.values().any(|owned| !owned.commit.settled());
         let early = self.planted(Bug::LeaveBeforeCommitEnded) && !self.lanes.values().any(|lane| lane.is_out());
-        if early || (!guest_busy && !commits_open) {
+        if early || (unfinished.is_none() && !commits_open) {
             self.leave(reason);
         } else if late {
-            let abandoned = guest_busy && reason == StopReason::Asked;
-            self.leave(if abandoned { StopReason::Abandoned { insisted: false } } else { reason });
+            self.leave(match (unfinished, reason) {
+                (Some(unfinished), StopReason::Asked) => StopReason::Abandoned { insisted: false, unfinished },
+                (Some(_) | None, reason) => reason,
+            });
         }
     }
 
-    /// True while a batch is with the guest or its commit is under way.
-    fn guest_or_commit_busy(&self) -> bool {
-        self.lanes.values().any(|lane| match &lane.state {
+    /// What is in flight: a batch with the guest, or else the commit of one.
+    fn unfinished(&self) -> Option<Unfinished> {
+        let with_guest = self.lanes.values().any(|lane| match &lane.state {
             LaneState::Out(out) => !out.cancelled,
-            LaneState::Settling(_) => true,
             LaneState::Waiting { .. } => self.planted(Bug::IgnoreStopInBackoff),
-            LaneState::Filling | LaneState::Held { .. } => false,
-        })
+            LaneState::Filling | LaneState::Settling(_) | LaneState::Held { .. } => false,
+        });
+        let settling = || self.lanes.values().any(|lane| matches!(lane.state, LaneState::Settling(_)));
+        if with_guest { Some(Unfinished::Batch) } else { settling().then_some(Unfinished::Commit) }
     }
 
     /// The second signal: what is unfinished stays uncommitted (S2).
@@ -67,8 +70,8 @@ impl<R: Clone> Machine<R> {
         }
         match &self.phase {
             Phase::Running | Phase::Draining { reason: StopReason::Asked, .. } => {
-                let busy = self.guest_or_commit_busy();
-                self.leave(if busy { StopReason::Abandoned { insisted: true } } else { StopReason::Asked });
+                let abandoned = |unfinished| StopReason::Abandoned { insisted: true, unfinished };
+                self.leave(self.unfinished().map_or(StopReason::Asked, abandoned));
             }
             Phase::Draining { reason, .. } => self.leave(reason.clone()),
             Phase::Leaving { .. } | Phase::Stopped => {}
