@@ -80,6 +80,8 @@ fn a_fenced_static_member_ends_with_its_own_code() {
     println!("fenced after {:?}", begun.elapsed());
     assert_eq!(code, 71, "{}", last(&lines));
     assert!(lines.last().is_some_and(|line| line.contains("group.instance.id")), "{}", last(&lines));
+    // Who is no member any more has no group to leave.
+    assert!(!lines.iter().any(|line| line.contains("did not close in time")), "{}", last(&lines));
     assert!(pipeline.committed().values().all(|next| *next == 0));
     wait_until_handed_over(&newer, 10, SOON);
     drop(newer.kill());

@@ -36,9 +36,20 @@ impl CloseBy {
     }
 }
 
+/// How leaving the group went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaving {
+    /// The group was left.
+    Left,
+    /// The client failed for good, by being fenced for one: it is no member any more, and there is nothing to leave.
+    NoMember,
+    /// Not in time.
+    Late,
+}
+
 /// The threads of one consumer.
 pub(crate) struct Threads {
-    pub(crate) events: JoinHandle<bool>,
+    pub(crate) events: JoinHandle<Leaving>,
     pub(crate) fetch: JoinHandle<()>,
     pub(crate) command: JoinHandle<()>,
     pub(crate) lookup: JoinHandle<()>,
@@ -72,12 +83,12 @@ pub(crate) fn stop_threads(shared: &Shared) {
     shared.commit_ends.wake();
 }
 
-/// Does it. Says through `left` whether the group was left, as soon as that is known; what follows only frees memory.
+/// Does it. Says through `left` whether this is no member any more, as soon as that is known; what follows only frees memory.
 fn close(shared: Arc<Shared>, threads: Threads, left: &Sender<bool>) {
     shared.revocations.give_up();
     shared.reports.wake();
-    let closed = threads.events.join().unwrap_or(false);
-    if closed {
+    let leaving = threads.events.join().unwrap_or(Leaving::Late);
+    if leaving != Leaving::Late {
         // A watch that is gone has given its word already.
         let _ = left.send(true);
     }
@@ -87,7 +98,7 @@ fn close(shared: Arc<Shared>, threads: Threads, left: &Sender<bool>) {
     if joined.iter().any(Result::is_err) {
         tracing::error!("a thread of the kafka edge panicked");
     }
-    if !closed {
+    if leaving != Leaving::Left {
         shared.client.abandon();
         if shared.client.protocol() == Protocol::Cooperative
             && let Err((code, text)) = shared.client.assign_more(&List::new())
@@ -100,7 +111,7 @@ fn close(shared: Arc<Shared>, threads: Threads, left: &Sender<bool>) {
         std::thread::sleep(Duration::from_millis(1));
     }
     drop(shared);
-    if !closed {
+    if leaving == Leaving::Late {
         let _ = left.send(false);
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_core::io::Input;
 
-use crate::close::CloseBy;
+use crate::close::{CloseBy, Leaving};
 use crate::error::ClientErrorKind;
 use crate::event::Event;
 use crate::log::{LogGate, LogLine};
@@ -26,20 +26,23 @@ const CLOSE_WAIT: Duration = Duration::from_millis(5);
 /// librdkafka's words for a subscribed topic that is not there, before its name.
 const MISSING: &str = "Subscribed topic not available: ";
 
-/// Runs until closing was asked for and done, or its deadline passed. True when the group was left.
-pub(crate) fn run(shared: &Shared, lines: &Receiver<LogLine>, close_by: &CloseBy) -> bool {
+/// Runs until closing was asked for and done, or its deadline passed. Says how leaving went.
+pub(crate) fn run(shared: &Shared, lines: &Receiver<LogLine>, close_by: &CloseBy) -> Leaving {
     let mut gate = LogGate::default();
     while !shared.is_closing() {
         serve(shared, &mut gate, lines, IDLE_WAIT);
     }
     if let Err((code, text)) = shared.client.begin_close(&shared.reports) {
+        if shared.client.fatal_error().is_some() {
+            return Leaving::NoMember;
+        }
         tracing::warn!(?code, text, "closing could not begin");
-        return false;
+        return Leaving::Late;
     }
     while !shared.client.closed() && close_by.is_ahead(Instant::now()) {
         serve(shared, &mut gate, lines, CLOSE_WAIT);
     }
-    shared.client.closed()
+    if shared.client.closed() { Leaving::Left } else { Leaving::Late }
 }
 
 /// Waits for one report, then writes the log lines that came until then.
@@ -116,7 +119,7 @@ pub(crate) fn spawn(
     shared: &Arc<Shared>,
     lines: Receiver<LogLine>,
     close_by: Arc<CloseBy>,
-) -> std::io::Result<std::thread::JoinHandle<bool>> {
+) -> std::io::Result<std::thread::JoinHandle<Leaving>> {
     let shared = Arc::clone(shared);
     std::thread::Builder::new().name("kafka-events".into()).spawn(move || run(&shared, &lines, &close_by))
 }
