@@ -15,4 +15,5 @@ mod process;
 mod secrets;
 mod stopping;
 mod streams;
+mod terminal;
 mod words;

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
 use super::console::escape;
 
 /// What the line shows.
@@ -32,7 +34,7 @@ pub(crate) struct Snapshot {
 /// Cells of the bar.
 const BAR: u64 = 10;
 
-/// Renders the line in at most `width` characters: what matters least is left out first, then the end is cut.
+/// Renders the line in at most `width` columns: what matters least is left out first, then the end is cut.
 pub(crate) fn render(snapshot: &Snapshot, width: usize) -> String {
     let mut parts = vec![state(snapshot)];
     parts.push(format!("{} rec/s", short(snapshot.records_per_second)));
@@ -47,18 +49,29 @@ pub(crate) fn render(snapshot: &Snapshot, width: usize) -> String {
         parts.pop();
     }
     let line = parts.join(SEPARATOR);
-    if line.chars().count() <= width {
-        line
-    } else {
-        line.chars().take(width.saturating_sub(1)).chain(['…']).collect()
+    if line.width() <= width { line } else { cut(&line, width) }
+}
+
+/// As much of the line as goes into so many columns with a mark behind it.
+fn cut(line: &str, width: usize) -> String {
+    let mut text = String::new();
+    let mut left = width.saturating_sub(1);
+    for c in line.chars() {
+        let Some(rest) = left.checked_sub(c.width().unwrap_or(0)) else { break };
+        left = rest;
+        text.push(c);
     }
+    if width > 0 {
+        text.push('…');
+    }
+    text
 }
 
 const SEPARATOR: &str = " · ";
 
 fn length(parts: &[String]) -> usize {
-    let text: usize = parts.iter().map(|part| part.chars().count()).sum();
-    text + SEPARATOR.chars().count() * (parts.len() - 1)
+    let text: usize = parts.iter().map(|part| part.width()).sum();
+    text + SEPARATOR.width() * (parts.len() - 1)
 }
 
 fn state(snapshot: &Snapshot) -> String {
@@ -132,7 +145,17 @@ mod tests {
         assert_eq!(render(&snapshot(), 40), "running · 12.3k rec/s · lag 4,210");
         assert_eq!(render(&snapshot(), 5), "runn…");
         for width in 0..120 {
-            assert!(render(&snapshot(), width).chars().count() <= width.max(1), "at width {width}");
+            assert!(render(&snapshot(), width).width() <= width, "at width {width}");
+        }
+    }
+
+    #[test]
+    fn characters_that_take_two_columns_are_counted_as_two() {
+        let detail = Some("データベースが落ちています".to_owned());
+        let held = Snapshot { state: "held", detail, ..snapshot() };
+        assert_eq!(render(&held, 12), "held: デー…");
+        for width in 0..60 {
+            assert!(render(&held, width).width() <= width, "at width {width}");
         }
     }
 

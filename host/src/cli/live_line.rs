@@ -27,10 +27,12 @@ impl LiveLine {
     }
 }
 
-/// Columns that may be written without the line wrapping.
+/// Columns that may be written without the line wrapping. Asked at each draw, since a window changes its size.
 fn width() -> usize {
-    /// What is assumed when the terminal does not say.
+    /// What is assumed when nobody says.
     const USUAL: usize = 80;
-    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-    columns.unwrap_or(USUAL).max(20) - 1
+    let of_terminal = || terminal_size::terminal_size_of(io::stderr()).map(|(width, _)| usize::from(width.0));
+    let of_environment = || std::env::var("COLUMNS").ok()?.parse().ok();
+    // The last column stays empty: a terminal that is written full may have gone to the next line.
+    of_terminal().or_else(of_environment).unwrap_or(USUAL).saturating_sub(1)
 }
