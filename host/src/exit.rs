@@ -8,6 +8,7 @@ use gristmill_core::io::{StopReason, Unfinished};
 use gristmill_kafka::ReachError;
 
 use crate::config::ConfigError;
+use crate::excerpt::short_reason;
 use crate::plugin_file::PluginFileError;
 
 /// Everything was done.
@@ -106,12 +107,16 @@ impl From<&StopReason> for Exit {
             StopReason::Fatal { reason } => Self::because(
                 FATAL,
                 format!(
-                    "the plugin said fatal: {reason}; its batch was not committed; fix the cause, then start again"
+                    "the plugin said fatal: {}; its batch was not committed; fix the cause, then start again",
+                    short_reason(reason)
                 ),
             ),
             StopReason::Exhausted { reason } => Self::because(
                 EXHAUSTED,
-                format!("no attempt is left: {reason}; the batch was not committed; fix the cause, then start again"),
+                format!(
+                    "no attempt is left: {}; the batch was not committed; fix the cause, then start again",
+                    short_reason(reason)
+                ),
             ),
             StopReason::Fenced => Self::because(
                 FENCED,
@@ -150,5 +155,22 @@ impl From<&ReachError> for Exit {
             ReachError::NotAuthenticated { .. } => NOT_AUTHORISED,
         };
         Self::because(code, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_names_the_cause_in_short_and_ends_with_the_way_out() {
+        let reason = format!("no table orders {}", "x".repeat(4_000));
+        for stop in [StopReason::Fatal { reason: reason.clone() }, StopReason::Exhausted { reason }] {
+            let exit = Exit::from(&stop);
+            let why = exit.why().unwrap();
+            assert!(why.contains("no table orders xxx"), "{why}");
+            assert!(why.ends_with("fix the cause, then start again"));
+            assert!(why.chars().count() < 350, "{why}");
+        }
     }
 }

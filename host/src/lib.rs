@@ -10,6 +10,7 @@ mod clock;
 pub mod config;
 mod demo;
 mod error_log;
+mod excerpt;
 pub mod exit;
 mod kafka_batch;
 mod live;

@@ -8,6 +8,7 @@ use gristmill_core::record::{NextOffset, Partition, Topic};
 use gristmill_core::time::Moment;
 use tracing::{debug, error, info, trace, warn};
 
+use crate::excerpt::short_reason;
 use crate::telemetry::{Mention, RetryLog};
 
 /// Finds the name of a topic by its number.
@@ -18,9 +19,6 @@ pub(crate) trait TopicNames {
 
 /// How often a batch that fails again and again is mentioned after its second time.
 const RETRY_WINDOW: Duration = Duration::from_secs(60);
-
-/// Characters of a reason that a log line repeats; the whole of it was logged where it arose.
-const REASON_CHARS_MAX: usize = 200;
 
 /// Tells the machine's reports as log lines.
 #[derive(Debug)]
@@ -62,7 +60,7 @@ impl Narrator {
             Report::BatchOk { batch, records } => trace!(batch = batch.0, records, "the batch is done"),
             Report::Waiting { batch, attempt, delay, fault, reason } => {
                 let what = if *fault { "the plugin broke" } else { "the plugin said retryable" };
-                self.tell_waiting(now, *batch, *attempt, *delay, &format!("{what}: {}", shortened(reason)));
+                self.tell_waiting(now, *batch, *attempt, *delay, &format!("{what}: {}", short_reason(reason)));
             }
             Report::Rewound { targets } => {
                 for target in targets {
@@ -74,13 +72,13 @@ impl Narrator {
                 let (partition, reason) = trouble_words(reason);
                 let topic = partition.map(|partition| topics.name(partition.topic));
                 let partition = partition.map(|partition| partition.number);
-                info!(topic = topic.as_deref(), partition, reason, "released what was held");
+                info!(topic = topic.as_deref(), partition, %reason, "released what was held");
             }
             Report::GivenUp { batch, attempt, reason } => {
                 error!(
                     batch = batch.0,
                     attempt,
-                    reason = shortened(reason),
+                    reason = %short_reason(reason),
                     "the batch failed and was not committed; this host hands it over no more"
                 );
             }
@@ -95,7 +93,7 @@ impl Narrator {
             Mention::First => {
                 warn!(
                     batch = batch_number,
-                    attempt, delay_ms, reason, "the batch failed and is handed over again after a wait"
+                    attempt, delay_ms, %reason, "the batch failed and is handed over again after a wait"
                 );
             }
             Mention::SecondWithNotice => {
@@ -103,24 +101,16 @@ impl Narrator {
                     batch = batch_number,
                     attempt,
                     delay_ms,
-                    reason,
+                    %reason,
                     "the batch failed again; from now on it is mentioned once in {} s",
                     RETRY_WINDOW.as_secs()
                 );
             }
             Mention::Summary { attempts } => {
-                warn!(batch = batch_number, attempt, attempts, delay_ms, reason, "the batch still fails");
+                warn!(batch = batch_number, attempt, attempts, delay_ms, %reason, "the batch still fails");
             }
-            Mention::Silent => debug!(batch = batch_number, attempt, delay_ms, reason, "the batch failed again"),
+            Mention::Silent => debug!(batch = batch_number, attempt, delay_ms, %reason, "the batch failed again"),
         }
-    }
-}
-
-/// The beginning of a reason.
-fn shortened(reason: &str) -> String {
-    match reason.char_indices().nth(REASON_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &reason[..end]),
-        None => reason.to_owned(),
     }
 }
 
@@ -149,13 +139,13 @@ fn tell_held(reason: &HeldReason, topics: &impl TopicNames) {
         HeldReason::Fatal { batch, reason } => {
             error!(
                 batch = batch.0,
-                reason, "held: the plugin said fatal; nothing is handed over until an operator decides"
+                reason = %short_reason(reason), "held: the plugin said fatal; nothing is handed over until its cause is corrected and this host restarted"
             );
         }
         HeldReason::Exhausted { batch, reason } => {
             error!(
                 batch = batch.0,
-                reason, "held: no attempt is left; nothing is handed over until an operator decides"
+                reason = %short_reason(reason), "held: no attempt is left; nothing is handed over until the cause is corrected and this host restarted"
             );
         }
         HeldReason::RecordTooLarge { facts } => {
@@ -172,8 +162,8 @@ fn tell_held(reason: &HeldReason, topics: &impl TopicNames) {
 /// What holds a partition, or everything (`None`), in words.
 pub(crate) fn trouble_words(reason: &HeldReason) -> (Option<Partition>, String) {
     match reason {
-        HeldReason::Fatal { reason, .. } => (None, format!("the plugin said fatal: {reason}")),
-        HeldReason::Exhausted { reason, .. } => (None, format!("no attempt is left: {reason}")),
+        HeldReason::Fatal { reason, .. } => (None, format!("the plugin said fatal: {}", short_reason(reason))),
+        HeldReason::Exhausted { reason, .. } => (None, format!("no attempt is left: {}", short_reason(reason))),
         HeldReason::RecordTooLarge { facts } => (
             None,
             format!("the record at offset {} has {} bytes, more than the plugin can take", facts.offset.0, facts.bytes),
@@ -212,5 +202,64 @@ fn request_words(error: RequestError) -> &'static str {
         RequestError::NotOurs => "the partition belongs to another member",
         RequestError::Fenced => "another process took over this member id",
         RequestError::Refused => "the broker refuses it",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// What was written as log lines for people.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(bytes)
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    struct Orders;
+
+    impl TopicNames for Orders {
+        fn name(&self, _: Topic) -> Arc<str> {
+            "orders".into()
+        }
+    }
+
+    fn told(report: &Report) -> String {
+        let written = Written::default();
+        let writer = written.clone();
+        let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false).finish();
+        tracing::subscriber::with_default(subscriber, || Narrator::new().tell(Moment(0), report, &Orders));
+        let bytes = written.0.lock().unwrap().clone();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    /// A reason comes escaped, and as long as a plugin likes.
+    #[test]
+    fn a_reason_is_escaped_once_and_cut_wherever_it_is_told() {
+        let reason = format!(r#"row 1\nrow 2 "{}""#, "x".repeat(4_000));
+        let batch = BatchId(1);
+        let held = |reason| Report::Held { reason };
+        let fatal = HeldReason::Fatal { batch, reason: reason.clone() };
+        for report in [
+            Report::GivenUp { batch, attempt: 1, reason: reason.clone() },
+            Report::Waiting { batch, attempt: 1, delay: Duration::ZERO, fault: true, reason: reason.clone() },
+            Report::Released { reason: fatal.clone() },
+            held(fatal),
+            held(HeldReason::Exhausted { batch, reason }),
+        ] {
+            let line = told(&report);
+            assert!(line.contains(r#"row 1\nrow 2 "xxx"#) && line.contains("x…"), "{line}");
+            assert!(line.chars().count() < 450, "{line}");
+        }
     }
 }

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use gristmill_core::io::{Action, Input, Report, StopReason};
+use gristmill_core::outcome::{Answer, Outcome};
 use gristmill_core::record::NextOffset;
 use gristmill_core::time::Moment;
 use gristmill_guest::Answered;
@@ -98,8 +99,15 @@ impl Observer {
 
     pub(crate) fn note_answer(&self, answered: &Answered) {
         let facts = &answered.facts;
+        // The whole reason: every other line cuts it.
+        let reason = match &answered.answer {
+            Answer::Outcome(Outcome::Retryable { reason, .. } | Outcome::Fatal { reason }) => Some(reason),
+            Answer::Fault(fault) => Some(&fault.detail),
+            Answer::Outcome(Outcome::Ok) | Answer::Cancelled => None,
+        };
         debug!(
             delivery = answered.delivery.0,
+            reason = reason.map(display),
             handler_ms = facts.duration.as_millis() as u64,
             guest_memory_bytes = facts.guest_memory_bytes,
             instance_fresh = facts.instance_fresh,

@@ -19,6 +19,48 @@ fn each_answer_has_its_exit_code_and_words() {
     call("{\"key\":\"effects\"}", &[]).refused(76, &["(contract)"]);
 }
 
+/// A line that is read by people, at three in the morning.
+const LINE_CHARS_MAX: usize = 400;
+
+#[test]
+fn a_fault_is_told_in_short_with_the_way_out_at_the_end() {
+    for (key, words) in [
+        ("panic:the stone\\ncracked", "panicked at tests/guests/mischief/src/lib.rs:33:20: the stone cracked"),
+        ("spin", "used all of its 200ms of processor time"),
+        ("deep", "in gristmill_mischief::burn::deep::down"),
+    ] {
+        let ended = call_within("200ms", key);
+        ended.refused(76, &[words]);
+        let broke = ended.stderr.lines().find(|line| line.contains("guest broke")).unwrap();
+        assert!(broke.contains(" frames=gristmill"), "{key}: the plugin's own frames come first: {broke}");
+        for line in [broke, ended.stdout.trim_end(), ended.last_line()] {
+            let noise = ["RUST_BACKTRACE", "__rust", "core::", "std::", "abort", "\\n"];
+            let found: Vec<&str> = noise.into_iter().filter(|noise| line.contains(noise)).collect();
+            assert!(found.is_empty(), "{key}: {found:?} in {line}");
+        }
+        assert!(ended.last_line().chars().count() <= LINE_CHARS_MAX, "{key}: {}", ended.last_line());
+        assert!(ended.last_line().ends_with("then does what fault.then says"), "{key}: {}", ended.last_line());
+    }
+}
+
+fn call_within(cpu: &str, key: &str) -> Ended {
+    let text = configuration("gristmill-mischief", &format!("[plugin.limits]\ncpu = \"{cpu}\"\n"));
+    let plugin = plugin("gristmill-mischief");
+    let run = Run::new().file("g.toml", text).input(&format!("{{\"key\":\"{key}\"}}\n"));
+    run.with(&["call", &plugin, "--config", "g.toml"])
+}
+
+#[test]
+fn a_reason_that_is_long_does_not_bury_the_way_out() {
+    for word in ["fatal", "retry"] {
+        let ended = call(&format!("{{\"key\":\"{word}:row 1\\nrow 2 {}\"}}", "x".repeat(3_000)), &[]);
+        let last = ended.last_line();
+        assert!(last.contains("row 1\\nrow 2 xxx") && last.contains("x…; "), "{last}");
+        assert!(last.chars().count() <= 2 * LINE_CHARS_MAX, "{last}");
+        assert!(ended.stdout.len() > 3_000, "the result holds all of it: {}", ended.stdout);
+    }
+}
+
 #[test]
 fn a_guest_that_does_not_end_is_ended_by_the_configured_limit() {
     let text = configuration("gristmill-mischief", "[plugin.limits]\ntime = \"200ms\"\n");

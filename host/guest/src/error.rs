@@ -125,7 +125,7 @@ pub enum LoadError {
         detail: String,
     },
     /// The trial start failed.
-    #[error("cannot load plugin {plugin}: it does not start: {}", fault.detail)]
+    #[error("cannot load plugin {plugin}: it does not start: {}; correct it, or its settings in plugin.settings", fault.detail)]
     Start {
         /// The plugin's name.
         plugin: String,

@@ -7,12 +7,17 @@
 use std::fmt;
 
 use gristmill_core::outcome::{Fault, FaultClass};
-use wasmtime::{FrameInfo, Trap, WasmBacktrace};
+use wasmtime::{Trap, WasmBacktrace};
 use wasmtime_wasi::I32Exit;
 
 use crate::clock::Ended;
+use crate::frames::own_frames;
 use crate::limits::{Denied, Limits};
 use crate::stdio::escape;
+use crate::words::{shortened, tell_a_panic};
+
+/// How much of an error's own text is told. A plugin's `init` may refuse at any length.
+const ERROR_CHARS_MAX: usize = 300;
 
 /// How far a guest got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +55,7 @@ pub(crate) struct Broken {
     pub(crate) phase: Phase,
     pub(crate) error: Cause,
     pub(crate) denied: Option<Denied>,
+    /// What the guest said last, cut and safe to show.
     pub(crate) stderr: String,
 }
 
@@ -82,12 +88,10 @@ impl Broken {
         self.ended() == Some(Ended::Cancelled)
     }
 
-    /// The frames of the guest's stack, innermost first.
-    pub(crate) fn frames(&self) -> String {
-        let Cause::Failed(error) = &self.error else { return String::new() };
-        let Some(backtrace) = error.downcast_ref::<WasmBacktrace>() else { return String::new() };
-        // wasmtime collects twenty frames at most.
-        backtrace.frames().iter().map(frame).collect::<Vec<_>>().join(" < ")
+    /// The guest's own functions on its stack, innermost first.
+    pub(crate) fn frames(&self) -> Vec<String> {
+        let Cause::Failed(error) = &self.error else { return Vec::new() };
+        error.downcast_ref::<WasmBacktrace>().map(own_frames).unwrap_or_default()
     }
 
     /// What the core is told.
@@ -124,12 +128,8 @@ impl Broken {
 
     /// What happened, without the guest's own words and frames.
     pub(crate) fn cause(&self, evidence: &Evidence) -> String {
-        let mut cause = match self.phase {
-            Phase::Start => "while it was instantiated: ".to_owned(),
-            Phase::Init => "in init: ".to_owned(),
-            Phase::Bind | Phase::Call => String::new(),
-        };
-        cause += &self.error.to_string();
+        let mut cause = self.where_it_was().to_owned();
+        cause += &shortened(&escape(self.error.to_string().as_bytes()), ERROR_CHARS_MAX);
         let memory_bytes = evidence.memory_bytes;
         if let Some(denied) = self.denied {
             cause += &format!("; memory limit {memory_bytes} bytes, asked {} bytes", denied.asked_bytes);
@@ -140,16 +140,33 @@ impl Broken {
         cause
     }
 
+    /// What happened, for one line: the event of the fault has the rest.
     fn detail(&self, evidence: &Evidence) -> String {
+        // That code of a guest that panicked runs into `unreachable` says nothing more.
+        if self.is_unreachable() && self.denied.is_none() && tell_a_panic(&self.stderr) {
+            return format!("{}{}", self.where_it_was(), self.stderr);
+        }
         let mut detail = self.cause(evidence);
         if !self.stderr.is_empty() {
             detail += &format!("; the guest said: {}", self.stderr);
         }
-        let frames = self.frames();
-        if !frames.is_empty() {
-            detail += &format!("; in {frames}");
+        if let Some(innermost) = self.frames().first() {
+            detail += &format!("; in {innermost}");
         }
         detail
+    }
+
+    fn where_it_was(&self) -> &'static str {
+        match self.phase {
+            Phase::Start => "while it was instantiated: ",
+            Phase::Init => "in init: ",
+            Phase::Bind | Phase::Call => "",
+        }
+    }
+
+    fn is_unreachable(&self) -> bool {
+        let Cause::Failed(error) = &self.error else { return false };
+        error.downcast_ref::<Trap>() == Some(&Trap::UnreachableCodeReached)
     }
 }
 
@@ -166,15 +183,6 @@ impl fmt::Display for Cause {
             }
         }
     }
-}
-
-/// The name of a frame's function, or its number.
-fn frame(frame: &FrameInfo) -> String {
-    /// Names of generic functions can be longer than anybody reads.
-    const NAME_BYTES_MAX: usize = 120;
-    let Some(name) = frame.func_name() else { return format!("function {}", frame.func_index()) };
-    let readable = format!("{:#}", rustc_demangle::demangle(name));
-    escape(&readable.as_bytes()[..readable.floor_char_boundary(NAME_BYTES_MAX)])
 }
 
 /// The words for an error of wasmtime, without the stack that it prints as well.

@@ -15,6 +15,7 @@ use crate::fault::{Broken, Cause, Phase};
 use crate::limits::Meter;
 use crate::plugin::{Instances, Plugin};
 use crate::stdio::Output;
+use crate::words::last_words;
 
 /// What the host keeps for one guest.
 pub(crate) struct State {
@@ -150,13 +151,13 @@ impl Guest {
         let denied = self.store.data_mut().meter.take_denied();
         self.stdout.finish();
         self.stderr.finish();
-        let stderr = self.stderr.take_tail();
+        let tail = self.stderr.take_tail();
         let error = match ran {
             Ok(Ok(value)) => return Ok(value),
             Ok(Err(error)) => Cause::Failed(error),
             Err(ended) => Cause::Ended(ended),
         };
-        Err(Broken { phase, error, denied, stderr })
+        Err(Broken { phase, error, denied, stderr: last_words(&tail) })
     }
 }
 

@@ -62,7 +62,7 @@ pub(crate) fn batch_bytes(batch: &dyn BatchSource) -> u64 {
 /// Writes down what broke, for people, and says it in the core's words.
 pub(crate) fn report(job: &Job, broken: Broken) -> Fault {
     let evidence = Evidence::of(job);
-    let (cause, stderr, frames) = (broken.cause(&evidence), broken.stderr.clone(), broken.frames());
+    let (cause, stderr, frames) = (broken.cause(&evidence), broken.stderr.clone(), broken.frames().join(" < "));
     let fault = broken.into_fault(&evidence);
     tracing::warn!(
         pipeline = %job.pipeline,

@@ -14,6 +14,7 @@ use gristmill_core::outcome::{Answer, Outcome};
 use gristmill_guest::{Answered, Engine, EngineSettings, Job, Plugin, PluginSettings, Worker, WorkerSettings};
 use serde::Serialize;
 
+use crate::excerpt::short_reason;
 use crate::exit::{self, Exit};
 use crate::plugin_file::{self, NamedBy};
 use crate::records::{self, FileBatch, FileRecord, RecordsError};
@@ -194,14 +195,19 @@ fn exit_of(answer: &Answer, number: u64, of: usize) -> Option<Exit> {
         Answer::Outcome(Outcome::Ok) => return None,
         Answer::Outcome(Outcome::Retryable { reason, .. }) => Exit::because(
             exit::EXHAUSTED,
-            format!("the plugin said retryable to {batch}: {reason}; {behind}; call it again"),
+            format!("the plugin said retryable to {batch}: {}; {behind}; call it again", short_reason(reason)),
         ),
         Answer::Outcome(Outcome::Fatal { reason }) => {
-            Exit::because(exit::FATAL, format!("the plugin said fatal to {batch}: {reason}; {behind}"))
+            let reason = short_reason(reason);
+            Exit::because(
+                exit::FATAL,
+                format!("the plugin said fatal to {batch}: {reason}; {behind}; correct the cause"),
+            )
         }
         Answer::Fault(fault) => {
-            let (class, detail) = (fault.class.as_str(), &fault.detail);
-            Exit::because(exit::FAULT, format!("the plugin broke on {batch} ({class}): {detail}; {behind}"))
+            let (class, detail) = (fault.class.as_str(), short_reason(&fault.detail));
+            let run = "run tries a batch that breaks it fault.max_attempts times, then does what fault.then says";
+            Exit::because(exit::FAULT, format!("the plugin broke on {batch} ({class}): {detail}; {behind}; {run}"))
         }
         Answer::Cancelled => {
             Exit::because(exit::HOST_BUG, format!("{batch} was cancelled by nobody; please report it"))
