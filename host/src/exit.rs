@@ -8,7 +8,7 @@ use gristmill_core::io::{StopReason, Unfinished};
 use gristmill_kafka::ReachError;
 
 use crate::config::ConfigError;
-use crate::excerpt::short_reason;
+use crate::excerpt::{both_ends, short_reason};
 use crate::plugin_file::PluginFileError;
 
 /// Everything was done.
@@ -53,10 +53,10 @@ impl Exit {
         Self { code: CLEAN, why: None }
     }
 
-    /// Ends with `code`, because of `why`: lowercase, no full stop, with the way out.
+    /// Ends with `code`, because of `why`: lowercase, no full stop, with the way out. The middle of a long one is cut.
     #[must_use]
-    pub fn because(code: u8, why: impl Into<String>) -> Self {
-        Self { code, why: Some(why.into()) }
+    pub fn because(code: u8, why: impl AsRef<str>) -> Self {
+        Self { code, why: Some(both_ends(why.as_ref())) }
     }
 
     /// The code.

@@ -159,3 +159,17 @@ fn logs_for_machines_have_their_four_keys_first() {
     assert_eq!((text("level"), text("target"), text("stream")), ("info", "gristmill::plugin", "stdout"));
     assert_eq!((text("msg"), text("plugin").len()), ("counted 1 records under 1 keys", 12));
 }
+
+/// Whatever a line holds, people and their terminals get a part of it.
+#[test]
+fn what_is_said_of_a_huge_record_is_small() {
+    let huge = "k".repeat(10_000_000);
+    for (line, words) in [
+        (format!("{{\"{huge}\":1}}"), "expected one of `topic`"),
+        (format!("{{\"partition\":\"{huge}\"}}"), "expected i32"),
+    ] {
+        let ended = call(&line, &[]);
+        ended.refused(78, &["r.jsonl:1:", "kkk…kkk", words]);
+        assert!(ended.printed().chars().count() < 1_000, "{} characters", ended.printed().chars().count());
+    }
+}

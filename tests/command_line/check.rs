@@ -1,5 +1,7 @@
 //! `check`: what is wrong with a configuration, where, and what to write instead.
 
+use std::time::{Duration, Instant};
+
 use crate::process::{Ended, Run, configuration};
 
 fn check(more: &str) -> Ended {
@@ -186,4 +188,40 @@ fn a_warning_is_given_and_is_no_error() {
     assert_eq!(ended.code, 0, "{ended:#?}");
     let wanted = "shutdown.grace (20s) is shorter than plugin.limits.time (30s)";
     assert!(ended.stderr.contains(wanted), "{}", ended.stderr);
+}
+
+/// Whatever a line holds, people and their terminals get a part of it, and get it at once.
+#[test]
+fn what_is_said_of_a_huge_line_is_small_and_said_at_once() {
+    let huge = "k".repeat(5_000_000);
+    let began = Instant::now();
+    for (name, text, words) in [
+        ("g.toml", format!("[kafka]\n{huge} = 1\n"), "g.toml:2:1: unknown key \"kkk"),
+        ("g.toml", format!("[kafka]\ngroup_id = 1 # {huge}\n"), "g.toml:2:12: "),
+        ("g.toml", format!("[batch]\nmax_records = \"{huge}\"\n"), "wanted a whole number"),
+        ("g.toml", format!("[batch]\nscope = \"{huge}\"\n"), "wanted \"consumer\""),
+        ("g.toml", format!("[batch]\nmax_bytes = \"{huge}\"\n"), "batch.max_bytes"),
+        ("g.toml", configuration("gristmill-echo", &format!("[kafka.properties]\n{huge} = 1\n")), "is not known"),
+        ("g.toml", format!("[kafka]\ntopics = [\"{huge}\" 5]\n"), "this is not TOML"),
+        ("g.json", format!("{{\"{huge}\": 1, \"{huge}\": 2}}"), "is given twice"),
+        ("g.yaml", format!("{huge}: 1\nkafka: [\n"), "this is not YAML"),
+    ] {
+        let ended = Run::new().file(name, &text).with(&["check", name]);
+        let printed = ended.printed();
+        assert!(printed.contains(words), "{words}: {}", printed.chars().take(500).collect::<String>());
+        let longest = printed.lines().map(|line| line.chars().count()).max().unwrap();
+        assert!(longest < 1_000, "{words}: {longest} characters in one line");
+        assert!(ended.last_line().starts_with("gristmill: g."), "{words}");
+    }
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+}
+
+#[test]
+fn a_place_in_a_long_line_is_shown_with_what_stands_around_it() {
+    let padding = "a".repeat(300);
+    let ended = check(&format!("[batch] # long\nmax_wait = {{ \"é\" = '{padding}', wait = 1, b = '{padding}' }}\n"));
+    let lines: Vec<&str> = ended.stderr.lines().collect();
+    let (line, marks) = (lines[lines.len() - 3], lines[lines.len() - 2]);
+    assert!(line.chars().count() < 400 && line.ends_with('…'), "{line}");
+    assert_eq!(line.chars().position(|c| c == '{'), marks.chars().position(|c| c == '^'), "{line}\n{marks}");
 }

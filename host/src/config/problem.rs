@@ -6,6 +6,8 @@ use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use crate::excerpt::{around, both_ends};
+
 use super::secret;
 use super::tree::{Node, Origin, Value};
 
@@ -34,9 +36,10 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let message = both_ends(&self.message);
         match &self.place {
-            Some(place) => write!(f, "{place}: {}", self.message),
-            None => f.write_str(&self.message),
+            Some(place) => write!(f, "{place}: {message}"),
+            None => f.write_str(&message),
         }
     }
 }
@@ -71,7 +74,8 @@ pub struct Spot {
     pub line: usize,
     /// Column in characters, from 1.
     pub column: usize,
-    /// The line itself with secrets blotted out, and the bytes of it to underline; absent when it cannot be shown.
+    /// What stands in the line around the spot, with secrets blotted out, and the bytes of it to underline; absent when it
+    /// cannot be shown.
     pub shown: Option<(String, Range<usize>)>,
 }
 
@@ -124,14 +128,13 @@ impl Source {
         let line = self.text[..start].matches('\n').count() + 1;
         let column = self.text[line_start..start].chars().count() + 1;
         let shown = match &self.blotted {
-            Some(blotted) => Some(blotted[line_start..line_end].trim_end().to_owned()),
+            Some(blotted) => Some(&blotted[line_start..line_end]),
             None if self.may_hold_secret(line_start, line_end) => None,
-            None => Some(self.text[line_start..line_end].trim_end().to_owned()),
+            None => Some(&self.text[line_start..line_end]),
         };
-        let shown = shown.map(|text| {
+        let shown = shown.map(str::trim_end).map(|line| {
             let (from, to) = (start - line_start, end - line_start);
-            let (from, to) = (from.min(text.len()), to.min(text.len()));
-            (text, from..to)
+            around(line, from.min(line.len())..to.min(line.len()))
         });
         Spot { path: self.path.clone(), line, column, shown }
     }

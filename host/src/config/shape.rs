@@ -133,9 +133,13 @@ fn unknown_key(path: &str, key: &str, known: &[&str], keys: &[Key]) -> String {
 
 /// The known word that `written` most likely stands for.
 pub(crate) fn nearest<'k>(written: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
-    let allowed = (written.chars().count() / 3).max(1);
+    let written = written.to_lowercase().replace('-', "_");
+    let length = written.chars().count();
+    let allowed = (length / 3).max(1);
+    // Lengths alone are a distance; the time and the memory that the rest takes grow with both.
     known
-        .map(|word| (strsim::damerau_levenshtein(&written.to_lowercase().replace('-', "_"), word), word))
+        .filter(|word| word.chars().count().abs_diff(length) <= allowed)
+        .map(|word| (strsim::damerau_levenshtein(&written, word), word))
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, word)| word)
