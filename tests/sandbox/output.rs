@@ -42,6 +42,15 @@ fn a_flood_is_dropped_and_counted() {
     assert!(kept > 0, "nothing was kept");
 }
 
+/// T-15: what is dropped is not looked at, so that it cannot use the call's time up.
+#[test]
+fn a_hundred_mebibytes_are_dropped_within_the_strict_limits() {
+    let answered = Mill::strict().tell("gush:100");
+    assert_eq!(answered.answer, Answer::Outcome(Outcome::Ok));
+    assert!(answered.facts.output_dropped_bytes > 99 << 20, "{:?}", answered.facts);
+    assert!(answered.facts.busy < Duration::from_secs(1), "{:?}", answered.facts);
+}
+
 /// What is kept of output is bounded for the plugin: that the default is a fresh instance for each batch changes nothing.
 #[test]
 fn a_flood_in_every_batch_is_bounded_as_one_flood_is() {

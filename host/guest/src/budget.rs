@@ -17,6 +17,8 @@ pub(crate) struct Budget {
     bytes_max: u64,
     window_began: Option<Instant>,
     window_bytes: u64,
+    /// True from the first line that did not pass until the window is over: what comes behind it does not pass either.
+    spent: bool,
     told_at: Option<Instant>,
     untold_bytes: u64,
 }
@@ -24,7 +26,7 @@ pub(crate) struct Budget {
 impl Budget {
     /// So many bytes in each window.
     pub(crate) fn new(bytes_max: u64) -> Self {
-        Self { bytes_max, window_began: None, window_bytes: 0, told_at: None, untold_bytes: 0 }
+        Self { bytes_max, window_began: None, window_bytes: 0, spent: false, told_at: None, untold_bytes: 0 }
     }
 
     /// Begins a new window when the last one is over. True: it did.
@@ -33,6 +35,7 @@ impl Budget {
         if over {
             self.window_began = Some(now);
             self.window_bytes = 0;
+            self.spent = false;
         }
         over
     }
@@ -40,11 +43,18 @@ impl Budget {
     /// Takes a line out of the budget. False: there is not enough left of this window.
     pub(crate) fn pass(&mut self, line_bytes: u64) -> bool {
         let window_bytes = self.window_bytes.saturating_add(line_bytes.max(LINE_BYTES_MIN));
-        let passes = window_bytes <= self.bytes_max;
+        let passes = !self.spent && window_bytes <= self.bytes_max;
         if passes {
             self.window_bytes = window_bytes;
+        } else {
+            self.spent = true;
         }
         passes
+    }
+
+    /// True while nothing passes, whatever it is.
+    pub(crate) fn is_spent(&self, now: Instant) -> bool {
+        self.spent && !is_past(self.window_began, now)
     }
 
     /// Counts what was not passed on.
@@ -90,6 +100,15 @@ mod tests {
         assert_eq!(passing(&mut budget, 100), 0);
         assert!(budget.renew(began + WINDOW));
         assert_eq!(passing(&mut budget, 100), 10);
+    }
+
+    #[test]
+    fn behind_a_line_that_did_not_pass_none_does_until_the_window_is_over() {
+        let (began, mut budget) = (Instant::now(), Budget::new(1_000));
+        budget.renew(began);
+        assert!(budget.pass(900) && !budget.is_spent(began));
+        assert!(!budget.pass(500) && budget.is_spent(began) && !budget.pass(64));
+        assert!(!budget.is_spent(began + WINDOW) && budget.renew(began + WINDOW) && budget.pass(500));
     }
 
     #[test]

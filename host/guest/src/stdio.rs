@@ -6,7 +6,6 @@
 //! An [`Outlet`] is a plugin's stream, an [`Output`] that of one instance. The budget lies in the first: instances come and go
 //! with every batch.
 
-use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::io;
 use std::pin::Pin;
@@ -49,8 +48,11 @@ struct Lines {
     outlet: Arc<Outlet>,
     line: Vec<u8>,
     cut_bytes: u64,
+    /// The line that is being written was dropped in part, and the rest of it is dropped as well.
+    broken_off: bool,
     dropped_bytes: u64,
-    tail: VecDeque<u8>,
+    /// The end of what was written, and at most as much again of what came before.
+    tail: Vec<u8>,
 }
 
 impl Outlet {
@@ -89,6 +91,16 @@ impl Outlet {
         passes
     }
 
+    /// Counts these bytes as dropped.
+    fn note_dropped(&self, bytes: u64) {
+        self.budget().note_dropped(bytes);
+    }
+
+    /// True while the budget is spent: nothing of what is written needs to be looked at.
+    fn drops_all(&self) -> bool {
+        self.budget().is_spent(Instant::now())
+    }
+
     fn tell_dropped(&self) {
         let notice = self.budget().take_notice(Instant::now());
         self.tell(notice);
@@ -118,7 +130,8 @@ impl Output {
     /// The stream of a new instance, which prints to `outlet`.
     pub(crate) fn new(outlet: &Arc<Outlet>) -> Self {
         let outlet = Arc::clone(outlet);
-        let lines = Lines { outlet, line: Vec::new(), cut_bytes: 0, dropped_bytes: 0, tail: VecDeque::new() };
+        let (line, tail) = (Vec::new(), Vec::new());
+        let lines = Lines { outlet, line, cut_bytes: 0, broken_off: false, dropped_bytes: 0, tail };
         Self { lines: Arc::new(Mutex::new(lines)) }
     }
 
@@ -128,6 +141,7 @@ impl Output {
         if !lines.line.is_empty() {
             lines.end_line();
         }
+        lines.broken_off = false;
         lines.outlet.tell_dropped();
     }
 
@@ -138,7 +152,9 @@ impl Output {
 
     /// The end of what was written since this was last asked.
     pub(crate) fn take_tail(&self) -> Vec<u8> {
-        Vec::from(std::mem::take(&mut self.lock().tail))
+        let mut tail = std::mem::take(&mut self.lock().tail);
+        tail.drain(..tail.len().saturating_sub(TAIL_BYTES));
+        tail
     }
 
     fn write(&self, bytes: &[u8]) {
@@ -152,18 +168,53 @@ impl Output {
 
 impl Lines {
     fn write(&mut self, bytes: &[u8]) {
-        let kept = &bytes[bytes.len().saturating_sub(TAIL_BYTES)..];
-        let surplus = (self.tail.len() + kept.len()).saturating_sub(TAIL_BYTES);
-        self.tail.drain(..surplus);
-        self.tail.extend(kept);
-
-        let mut pieces = bytes.split(|byte| *byte == b'\n');
-        let last = pieces.next_back().unwrap_or_default();
-        for piece in pieces {
-            self.extend_line(piece);
-            self.end_line();
+        self.keep_tail(bytes);
+        if self.outlet.drops_all() {
+            return self.drop_all(bytes);
         }
-        self.extend_line(last);
+        let mut rest = self.behind_what_was_broken_off(bytes);
+        // `contains` is quick, also where this crate is built without optimisation.
+        while rest.contains(&b'\n') {
+            let at = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+            self.extend_line(&rest[..at]);
+            rest = &rest[at + 1..];
+            if !self.end_line() {
+                return self.drop_all(rest);
+            }
+        }
+        self.extend_line(rest);
+    }
+
+    fn keep_tail(&mut self, bytes: &[u8]) {
+        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(TAIL_BYTES)..]);
+        if self.tail.len() > 2 * TAIL_BYTES {
+            self.tail.drain(..self.tail.len() - TAIL_BYTES);
+        }
+    }
+
+    /// Drops what is written, and with it the line that it continues. Costs the same however much it is.
+    fn drop_all(&mut self, bytes: &[u8]) {
+        let line_bytes = self.line.len() as u64 + self.cut_bytes;
+        let dropped_bytes = line_bytes + bytes.len() as u64;
+        self.line.clear();
+        self.cut_bytes = 0;
+        self.broken_off = match bytes.last() {
+            Some(last) => *last != b'\n',
+            None => self.broken_off || line_bytes > 0,
+        };
+        self.dropped_bytes += dropped_bytes;
+        self.outlet.note_dropped(dropped_bytes);
+    }
+
+    /// What is written behind the end of a line that was dropped in part.
+    fn behind_what_was_broken_off<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        if !self.broken_off {
+            return bytes;
+        }
+        let end = bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |at| at + 1);
+        let (dropped, behind) = bytes.split_at(end);
+        self.drop_all(dropped);
+        behind
     }
 
     fn extend_line(&mut self, piece: &[u8]) {
@@ -173,13 +224,16 @@ impl Lines {
         self.cut_bytes += cut.len() as u64;
     }
 
-    fn end_line(&mut self) {
+    /// False: the budget is spent, and the line was dropped.
+    fn end_line(&mut self) -> bool {
         let cut_bytes = std::mem::take(&mut self.cut_bytes);
         self.dropped_bytes += cut_bytes;
-        if !self.outlet.print(&self.line, cut_bytes) {
+        let printed = self.outlet.print(&self.line, cut_bytes);
+        if !printed {
             self.dropped_bytes += self.line.len() as u64 + 1;
         }
         self.line.clear();
+        printed
     }
 }
 
@@ -253,6 +307,8 @@ impl AsyncWrite for Output {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn output() -> Output {
@@ -283,6 +339,39 @@ mod tests {
         }
         let kept_bytes = 200_000 - output.dropped_bytes();
         assert!(kept_bytes <= 2 * Limits::STRICT.output_bytes_per_second, "kept {kept_bytes}");
+    }
+
+    /// Lines beyond the limit are not even looked at: a flood must not use a plugin's time up. Both floods are measured on the
+    /// same machine, one after the other.
+    #[test]
+    fn what_is_dropped_costs_next_to_nothing() {
+        let flood = |bytes_max: u64| {
+            let limits = Limits { output_bytes_per_second: bytes_max, ..Limits::STRICT };
+            let output = Output::new(&Outlet::new("sha256:abc".into(), "stderr", &limits));
+            let lines = [&[b'x'; 63], &b"\n"[..]].concat().repeat(256);
+            let began = Instant::now();
+            (0..400).for_each(|_| output.write(&lines));
+            assert_eq!(output.dropped_bytes() == 0, bytes_max == u64::MAX);
+            began.elapsed()
+        };
+        let (printed, dropped) = (flood(u64::MAX), flood(0));
+        assert!(dropped * 20 < printed, "{dropped:?} for what was dropped, {printed:?} for what was not");
+    }
+
+    /// Its other half would look like a line of its own.
+    #[test]
+    fn a_line_that_was_dropped_in_part_is_dropped_to_its_end() {
+        let limits = Limits { output_bytes_per_second: 1_000, ..Limits::STRICT };
+        let output = Output::new(&Outlet::new("sha256:abc".into(), "stderr", &limits));
+        output.write(&b"\n".repeat(100));
+        let dropped_bytes = output.dropped_bytes();
+        output.write(b"one half");
+        // The window is over.
+        output.lock().outlet.budget().renew(Instant::now() + Duration::from_secs(2));
+        output.write(b" and the other\nthe next");
+        assert_eq!(output.dropped_bytes() - dropped_bytes, b"one half and the other\n".len() as u64);
+        output.write(b" line\n");
+        assert_eq!(output.dropped_bytes() - dropped_bytes, b"one half and the other\n".len() as u64);
     }
 
     #[test]

@@ -53,6 +53,15 @@ pub(crate) fn print(lines: u64) -> Outcome {
     answer::ok()
 }
 
+/// Prints so many mebibytes at once, as one line without an end.
+pub(crate) fn gush(mebibytes: u64) -> Outcome {
+    let text = "x".repeat(1 << 20);
+    for _ in 0..mebibytes {
+        print!("{text}");
+    }
+    answer::ok()
+}
+
 pub(crate) fn print_nothing(lines: u64) -> Outcome {
     for _ in 0..lines {
         println!();

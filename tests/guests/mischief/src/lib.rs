@@ -39,6 +39,7 @@ fn act(info: &BatchInfo, records: &[KafkaRecord]) -> Outcome {
         "exit0" => std::process::exit(0),
         "exit1" => std::process::exit(1),
         "print" => burn::print(number(argument)),
+        "gush" => burn::gush(number(argument)),
         "print-nothing" => burn::print_nothing(number(argument)),
         "paint" => burn::paint(argument),
         "canary" => burn::canary(),
