@@ -42,5 +42,6 @@ pub use lower::{BatchSource, HeaderView, RecordView, Timestamp};
 pub use panics::catches_panics;
 pub use plugin::{Digest, Instances, Plugin, PluginSettings};
 pub use stdio::escape;
+pub use ticker::TICK;
 pub use words::shortened;
 pub use worker::{Answered, CallFacts, Job, Worker, WorkerSettings};

@@ -6,8 +6,8 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often a running guest can be interrupted.
-const TICK: Duration = Duration::from_millis(10);
+/// How often a running guest can be interrupted: a limit of its time that is shorter cannot be kept to.
+pub const TICK: Duration = Duration::from_millis(10);
 
 /// How often the watch looks.
 const LOOK: Duration = Duration::from_millis(100);

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use gristmill_guest::TICK;
+
 use super::file::ConfigFile;
 use super::findings::Findings;
 use super::property;
@@ -48,11 +50,15 @@ fn limits(file: &ConfigFile, findings: &mut Findings) {
             format!("plugin.limits.memory ({}) is above the most a plugin may have ({memory_max})", limits.memory);
         findings.refuse(&[&["plugin", "limits", "memory"]], message);
     }
-    if limits.time.0.is_zero() {
-        findings.refuse(
-            &[&["plugin", "limits", "time"]],
-            "plugin.limits.time = 0: no plugin can answer in no time".to_owned(),
-        );
+    let least = Span(TICK);
+    for (name, limit) in [("time", Some(limits.time)), ("cpu", limits.cpu)] {
+        if let Some(limit) = limit.filter(|limit| *limit < least) {
+            let message = format!(
+                "plugin.limits.{name} ({limit}) is shorter than the time after which a guest that computes can be interrupted \
+                 ({least}), so it could not be kept to; write at least \"{least}\""
+            );
+            findings.refuse(&[&["plugin", "limits", name]], message);
+        }
     }
     if let Some(cpu) = limits.cpu.filter(|cpu| *cpu > limits.time) {
         let message = format!("plugin.limits.cpu ({cpu}) is more than plugin.limits.time ({})", limits.time);
