@@ -62,6 +62,23 @@ fn a_reason_that_is_long_does_not_bury_the_way_out() {
 }
 
 #[test]
+fn after_retryable_it_says_what_a_pipeline_would_do_and_how_to_tell_a_record_from_an_outage() {
+    let retry = "{\"key\":\"retry:the database is down\"}";
+    let tell = "--batch 1 finds it";
+    call(retry, &[]).refused(75, &["run would wait and hand the same batch over again until the answer changes", tell]);
+    let text = configuration("gristmill-mischief", "[retry]\nmax_attempts = 7\nthen = \"hold\"\n");
+    let run = Run::new().file("g.toml", text).input(retry);
+    let ended = run.with(&["call", &plugin("gristmill-mischief"), "-c", "g.toml"]);
+    ended.refused(75, &["hand the same batch over again, 7 times in all, and then hold", tell]);
+}
+
+#[test]
+fn a_batch_of_one_finds_the_record_that_a_plugin_cannot_take() {
+    let records = "{\"key\":\"ok\"}\n{\"key\":\"ok\"}\n{\"key\":\"retry:no such column\"}\n{\"key\":\"ok\"}\n";
+    call(records, &["--batch", "1"]).refused(75, &["retryable to batch 3 of 4", "no such column"]);
+}
+
+#[test]
 fn a_guest_that_does_not_end_is_ended_by_the_configured_limit() {
     let text = configuration("gristmill-mischief", "[plugin.limits]\ntime = \"200ms\"\n");
     let plugin = plugin("gristmill-mischief");

@@ -11,6 +11,7 @@ use std::sync::mpsc;
 use clap::Args;
 use gristmill_core::io::DeliveryId;
 use gristmill_core::outcome::{Answer, Outcome};
+use gristmill_core::policy::{Attempts, Exhausted};
 use gristmill_guest::{Answered, Engine, EngineSettings, Job, Plugin, PluginSettings, Worker, WorkerSettings};
 use serde::Serialize;
 
@@ -84,7 +85,7 @@ fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
     for (number, batch) in (1..).zip(records.chunks(size)) {
         let answered = caller.hand_over(number, batch.to_vec())?;
         say(number, batch.len(), &answered, args.output.output, console);
-        if let Some(exit) = exit_of(&answered.answer, number, left) {
+        if let Some(exit) = exit_of(&answered.answer, number, left, setup.attempts) {
             return Ok(exit);
         }
     }
@@ -96,19 +97,23 @@ struct Setup {
     pipeline: Arc<str>,
     settings: PluginSettings,
     records_max: Option<u32>,
+    /// How often a pipeline would try a retryable batch.
+    attempts: Attempts,
 }
 
 impl Setup {
     fn new(config: Option<PathBuf>, overlays: OverlayArgs, console: &mut Console) -> Result<Self, Exit> {
         let Some(path) = config else {
             overlays.refuse_without_config()?;
-            return Ok(Self { pipeline: "call".into(), settings: PluginSettings::default(), records_max: None });
+            let (pipeline, settings) = ("call".into(), PluginSettings::default());
+            return Ok(Self { pipeline, settings, records_max: None, attempts: Attempts::Unlimited });
         };
         let config = overlays.load(path, console)?.config;
         Ok(Self {
             pipeline: config.pipeline.as_str().into(),
             settings: config.plugin.guest_settings(),
             records_max: Some(config.policy.batch.records_max.get()),
+            attempts: config.policy.retry.attempts,
         })
     }
 }
@@ -188,15 +193,18 @@ fn say(number: u64, records: usize, answered: &Answered, output: Output, console
 }
 
 /// How a batch that is not ok ends the command.
-fn exit_of(answer: &Answer, number: u64, of: usize) -> Option<Exit> {
+fn exit_of(answer: &Answer, number: u64, of: usize, attempts: Attempts) -> Option<Exit> {
     let behind = "nothing behind it was handed over";
     let batch = format!("batch {number} of {of}");
     Some(match answer {
         Answer::Outcome(Outcome::Ok) => return None,
-        Answer::Outcome(Outcome::Retryable { reason, .. }) => Exit::because(
-            exit::EXHAUSTED,
-            format!("the plugin said retryable to {batch}: {}; {behind}; call it again", short_reason(reason)),
-        ),
+        Answer::Outcome(Outcome::Retryable { reason, .. }) => {
+            let (reason, advice) = (short_reason(reason), after_retryable(attempts));
+            Exit::because(
+                exit::EXHAUSTED,
+                format!("the plugin said retryable to {batch}: {reason}; {behind}; {advice}"),
+            )
+        }
         Answer::Outcome(Outcome::Fatal { reason }) => {
             let reason = short_reason(reason);
             Exit::because(
@@ -213,4 +221,17 @@ fn exit_of(answer: &Answer, number: u64, of: usize) -> Option<Exit> {
             Exit::because(exit::HOST_BUG, format!("{batch} was cancelled by nobody; please report it"))
         }
     })
+}
+
+/// What a pipeline would do now, and how to tell a record that can never be done from an outage.
+fn after_retryable(attempts: Attempts) -> String {
+    let until = match attempts {
+        Attempts::Unlimited => " until the answer changes".to_owned(),
+        Attempts::Limited { max, then: Exhausted::Stop } => format!(", {max} times in all, and then stop"),
+        Attempts::Limited { max, then: Exhausted::Hold } => format!(", {max} times in all, and then hold"),
+    };
+    format!(
+        "run would wait and hand the same batch over again{until}; call it again: a record that fails while nothing is down \
+         (--batch 1 finds it) fails for ever, and the plugin has to say fatal to it or pass over it"
+    )
 }

@@ -46,7 +46,7 @@ fn count(batch: &Batch, setting: impl Fn(&str) -> Option<String>) -> Result<(), 
         }
         match record.value_json::<Entry>() {
             Ok(entry) => total.amount = total.amount.saturating_add(entry.amount),
-            Err(error) if bad_is_fatal => return Err(fatal(error.to_string())),
+            Err(error) if bad_is_fatal => return Err(fatal(error)),
             Err(error) => return Err(Retry::now().suspect(index).because(error.to_string())),
         }
     }

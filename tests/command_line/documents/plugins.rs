@@ -70,7 +70,7 @@ fn the_plugin_of_the_page_passes_its_tests_and_answers_as_it_says() {
     let (said, answered) = printed.trim_end().split_once('\n').unwrap();
     assert!(ended.good().stderr.contains(said) && ended.stdout.starts_with(answered), "{ended:#?}");
     run(&records.replace("EUR", "XAU")).with(&call).refused(65, &["orders/0/7 is in XAU"]);
-    run("{\"value\": \"no order\"}").with(&call).refused(75, &["does not read as JSON"]);
+    run("{\"value\": \"no order\"}").with(&call).refused(65, &["record records/0/0 does not read as JSON"]);
     let busy = [&call[..], &["--set", "plugin.settings.busy_until_attempt=2", "--output", "json"]].concat();
     assert_eq!(run(&records).with(&busy).json()[0]["after_ms"], 2_000);
     run(&records).with(&[&busy[..], &["--attempt", "2"]].concat()).good();
@@ -93,9 +93,18 @@ fn the_plugin_of_the_readme_builds_and_answers_as_it_says() {
         let value = format!("{{\"currency\": \"{currency}\", \"total\": 7}}");
         serde_json::json!({ "topic": "orders", "value": value }).to_string()
     };
-    assert!(call(&order("EUR")).good().stderr.contains("orders/0/0: 7"));
-    call(&order("USD")).refused(65, &["only euros here"]);
-    call("{\"value\": \"no order\"}").refused(75, &["does not read as JSON"]);
+    assert!(call(&order("EUR")).good().stderr.contains("1 records, 7 EUR"));
+    call(&order("USD")).refused(65, &["orders/0/0", "only euros here"]);
+    // What no attempt can help must not be tried for ever, and a tombstone is no trouble at all.
+    call("{\"value\": \"no order\"}").refused(65, &["does not read as JSON"]);
+    call("{\"value\": null}").good();
+    // A batch as large as the default may be is no reason to drop output.
+    let many = format!("{}\n", order("EUR")).repeat(10_000);
+    let ended = call(&many);
+    assert!(
+        !ended.good().stderr.contains("dropped") && ended.stderr.contains("10000 records, 70000 EUR"),
+        "{ended:#?}"
+    );
 }
 
 #[test]

@@ -197,8 +197,8 @@ impl<'a> Record<'a> {
     ///
     /// # Errors
     ///
-    /// The value is null, or not JSON of that shape. With `?` the batch becomes retryable; map the error to
-    /// [`fatal`](crate::fatal()) when trying again cannot help.
+    /// The value is null, or not JSON of that shape, which no attempt changes: with `?` alone the batch becomes retryable and is
+    /// tried for ever; write `map_err(fatal)?`, and look for tombstones first.
     pub fn value_json<T: DeserializeOwned>(self) -> Result<T, JsonError> {
         let trouble = |cause| JsonError { record: self.idempotency_key(), cause };
         let value = self.value().ok_or_else(|| trouble(None))?;

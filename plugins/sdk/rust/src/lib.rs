@@ -8,7 +8,7 @@
 //!         if record.is_tombstone() {
 //!             continue;
 //!         }
-//!         let order: Order = record.value_json()?; // any error here means: try the batch again later
+//!         let order: Order = record.value_json().map_err(fatal)?; // `?` alone would mean: try the batch again later
 //!         if order.amount < 0 {
 //!             return Err(fatal("negative amount")); // trying again will not help
 //!         }

@@ -3,6 +3,7 @@
 //! An error is retryable unless the plugin says otherwise: a host that tries again loses nothing, one that goes on does.
 
 use std::error::Error;
+use std::fmt::Display;
 use std::time::Duration;
 
 /// An answer in full, as the host will read it.
@@ -72,10 +73,11 @@ impl<E: Error> From<E> for Failure {
     }
 }
 
-/// A failure that trying again will not help: nothing is committed, and the host stops.
+/// A failure that trying again will not help: nothing is committed, and the host stops. Takes words or an error, so that
+/// `map_err(fatal)?` is to fatal what `?` is to retryable.
 #[must_use]
-pub fn fatal(reason: impl Into<String>) -> Failure {
-    Failure(Outcome::Fatal { reason: reason.into() })
+pub fn fatal(reason: impl Display) -> Failure {
+    Failure(Outcome::Fatal { reason: reason.to_string() })
 }
 
 /// A failure worth trying again, with a wish for the wait: `Err(Retry::after(wait).because("the database is down"))`.
@@ -146,7 +148,10 @@ mod tests {
     }
 
     #[test]
-    fn fatal_is_said_on_purpose_only() {
+    fn fatal_is_said_on_purpose_only_in_words_or_by_an_error() {
+        let process = || -> Result<(), Failure> { Err("x".parse::<u32>().unwrap_err()).map_err(fatal)? };
+        let reason = "invalid digit found in string".into();
+        assert_eq!(process().into_outcome(), Outcome::Fatal { reason });
         let failure: Result<(), Failure> = Err(fatal("no"));
         assert_eq!(failure.into_outcome(), Outcome::Fatal { reason: "no".into() });
     }
