@@ -164,6 +164,8 @@ bugs! {
     KeepOldPluginInBackoff,
     /// The new version inherits the old one's spent attempts (S4).
     KeepAttemptsOnSwap,
+    /// What the old version fails at after the swap is counted against the new one (S4).
+    CountReplacedVersion,
     /// A batch in back-off is waited for before a stop (R2).
     IgnoreStopInBackoff,
     /// A batch that is ready is still handed over after a stop was asked (I-35).

@@ -3,9 +3,10 @@
 use std::num::NonZeroU32;
 
 use gristmill_core::io::{Input, PluginId, Report};
+use gristmill_core::outcome::FaultClass;
 use gristmill_core::policy::{Attempts, Exhausted};
 
-use super::story::{Story, by_partition, ok, policy, retryable};
+use super::story::{Story, by_partition, fault, ok, policy, retryable, retryable_after};
 
 const BATCH: &str = "0:0 0:1 0:2";
 
@@ -23,6 +24,22 @@ fn s4_b72_a_batch_that_fails_at_the_swap_is_redone_whole_on_the_new_version() {
     story.fetches(BATCH).delivers(BATCH).feed(Input::PluginReady(PluginId(1))).says(retryable()).passes(100);
     story.delivers(BATCH);
     assert_eq!(story.last.as_ref().unwrap().plugin, PluginId(1));
+}
+
+/// The old version works on a batch; the swap clears the budget; then the old version fails.
+#[test]
+fn s4_r4_what_the_old_version_answers_after_the_swap_spends_nothing_of_the_new_ones_budget() {
+    let mut policy = policy();
+    policy.retry.attempts = Attempts::Limited { max: NonZeroU32::new(2).unwrap(), then: Exhausted::Stop };
+    policy.fault.attempts_max = NonZeroU32::new(1).unwrap();
+    for late in [retryable(), retryable_after(60_000), fault(FaultClass::Trap)] {
+        let mut story = Story::owning(policy.clone(), &[0]);
+        story.fetches(BATCH).delivers(BATCH).feed(Input::PluginReady(PluginId(1))).says(late).delivers(BATCH);
+        assert_eq!((story.last.as_ref().unwrap().plugin, story.attempt()), (PluginId(1), 1));
+        story.says(retryable()).passes(100).delivers(BATCH);
+        assert_eq!(story.attempt(), 2);
+        story.says(ok()).commits("0:3");
+    }
 }
 
 #[test]

@@ -23,7 +23,7 @@ impl Witness {
         let parts = self.see_records(delivery, broker, &name)?;
         let lane = self.lane(parts.first().map_or(0, |part| part.place));
         self.see_lane(lane, &parts, &name)?;
-        self.see_budgets(&parts, &name)?;
+        self.see_budgets(delivery.attempt, &parts, &name)?;
         self.see_repeated(delivery, &name)?;
         for part in &parts {
             if let Some(watched) = self.watched.get_mut(&part.place) {
@@ -153,8 +153,9 @@ impl Witness {
         Ok(())
     }
 
-    /// I-17, R4, R5, F5: no attempt beyond the budget, none before its delay.
-    fn see_budgets(&self, parts: &[Part], name: &str) -> Result<(), Violation> {
+    /// I-17, R4, R5, S4, F5: no attempt beyond the budget, none before its delay, each with its number.
+    fn see_budgets(&self, attempt: u32, parts: &[Part], name: &str) -> Result<(), Violation> {
+        let mut most = (0, 0);
         for part in parts {
             let Some(watched) = self.watched.get(&part.place) else { continue };
             require!(!watched.held, "S5", "{name} holds records of {}, which is held", part.place);
@@ -164,12 +165,16 @@ impl Witness {
                 continue;
             }
             let (retries, faults) = (watched.budget.retries, watched.budget.faults);
+            most = (retries.max(most.0), faults.max(most.1));
             if let Attempts::Limited { max, .. } = self.policy.retry.attempts {
                 require!(retries < max.get(), "I-17", "{name} after {retries} retryable answers of {max}");
             }
             let max = self.policy.fault.attempts_max;
             require!(faults < max.get(), "I-17", "{name} after {faults} faults of {max} (F5)");
         }
+        let (retries, faults) = most;
+        let failed = retries + faults;
+        require!(attempt == failed + 1, "R4", "{name} is attempt {attempt} after {failed} failed ones");
         Ok(())
     }
 

@@ -128,7 +128,10 @@ impl Witness {
                 watched.done_by = Some((handed.plugin, part.leader_epoch));
                 watched.budget = Spent::default();
             } else {
-                fail(watched, part.first, answer, &self.policy, self.now);
+                // What a version fails at that was replaced meanwhile is not the new one's (S4).
+                if handed.plugin == self.plugin {
+                    fail(watched, part.first, answer, &self.policy, self.now);
+                }
                 watched.rewinding |= self.policy.retry.redeliver == Redeliver::Seek;
                 spent = Some(watched.budget).and_then(|budget| self.is_spent(budget)).or(spent);
             }

@@ -1,5 +1,7 @@
 //! What follows from an answer: the decision of [`crate::decide`], applied to the lane.
 
+use std::time::Duration;
+
 use super::{Machine, Phase};
 use crate::batch::{Batch, Span};
 use crate::decide::{Decision, Spent, decide};
@@ -28,7 +30,9 @@ impl<R: Clone> Machine<R> {
             self.report(Report::LateAnswer(delivery));
             return;
         }
-        let spent = self.count(&out.batch, &answer);
+        let replaced = self.was_replaced(out.plugin);
+        // What a version that was replaced meanwhile fails at spends nothing of the new one's budget (S4).
+        let spent = if replaced { self.spent(&out.batch) } else { self.count(&out.batch, &answer) };
         let answer = self.misheard(answer);
         match decide(&answer, spent, &self.policy, self.policy.jitter_seed ^ out.batch.id.0) {
             Decision::Commit => self.settle(id, &out, live),
@@ -36,7 +40,8 @@ impl<R: Clone> Machine<R> {
                 self.give_up(&out.batch, out.attempt, &reason);
             }
             Decision::Redeliver { delay, reason } => {
-                let delay = self.misjudged(delay, spent);
+                // Nor does the new version wait for what the old one failed at.
+                let delay = if replaced { Duration::ZERO } else { self.misjudged(delay, spent) };
                 self.report(Report::Waiting {
                     batch: out.batch.id,
                     attempt: out.attempt,
@@ -59,6 +64,11 @@ impl<R: Clone> Machine<R> {
                 self.drain(cause);
             }
         }
+    }
+
+    /// True when another version took over since this one was given a batch.
+    fn was_replaced(&self, plugin: PluginId) -> bool {
+        plugin != self.plugin && !self.planted(Bug::CountReplacedVersion)
     }
 
     /// The failed attempts of a batch so far: the most that any of its partitions has at its first record here (R4).
@@ -142,7 +152,7 @@ impl<R: Clone> Machine<R> {
     }
 
     /// Puts a failed batch in line again: from memory, or by reading it again.
-    fn redeliver(&mut self, id: LaneId, batch: Batch<R>, delay: std::time::Duration) {
+    fn redeliver(&mut self, id: LaneId, batch: Batch<R>, delay: Duration) {
         let until = self.now.after(delay);
         let Some(mut front) = self.blocked_by(batch) else { return };
         match self.policy.retry.redeliver {
