@@ -42,7 +42,7 @@ impl Terminal {
         // What the shell believes must not win over what the terminal says.
         command.env("COLUMNS", "40").env("TERM", "xterm").env("SHELL", "/bin/sh").env("NO_COLOR", "1");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().expect("the program script is there (util-linux)");
+        let mut child = command.spawn().unwrap_or_else(|error| panic!("the program `script` cannot be run: {error}"));
         let (keys, mut stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
         let (sender, output) = channel();
         std::thread::spawn(move || {

@@ -5,6 +5,7 @@
 
 use std::ffi::CString;
 
+use crate::log::unheard;
 use crate::sys::{Client, ClientKind, Code, List};
 
 /// The most characters that a topic's name has, by Kafka's own rule.
@@ -67,7 +68,7 @@ pub fn check_pattern(pattern: &str) -> Result<(), TopicFault> {
         return Ok(());
     }
     let Ok(raw) = CString::new(pattern) else { return Err(TopicFault::Character('\0')) };
-    let Ok(client) = Client::new(ClientKind::Consumer, &[(c"group.id", c"nobody")]) else { return Ok(()) };
+    let Ok(client) = Client::new(ClientKind::Consumer, &[(c"group.id", c"nobody")], unheard()) else { return Ok(()) };
     client.abandon();
     match client.subscribe(&List::of([(raw.as_c_str(), -1, 0)])) {
         Err(Code::InvalidArgument) => Err(TopicFault::Pattern),
