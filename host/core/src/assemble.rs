@@ -1,6 +1,6 @@
 //! When a batch is full: by records, by bytes. Its age is the lane's business, since only the lane knows the time.
 //!
-//! Counts a growing prefix of a lane's waiting records. Knows sizes, not records.
+//! Counts a growing prefix of a lane's collected records. Knows sizes, not records.
 
 use crate::io::ClosedBy;
 use crate::policy::BatchLimits;
@@ -34,7 +34,7 @@ impl Assembly {
         self.full
     }
 
-    /// Offers the next waiting record, of this size.
+    /// Offers the next collected record, of this size.
     pub(crate) fn offer(&mut self, bytes: u64, limits: &BatchLimits) -> Offered {
         if self.full.is_some() {
             return Offered::NextBatch;

@@ -13,7 +13,7 @@ use crate::time::Moment;
 #[derive(Debug)]
 pub(crate) struct Lane<R> {
     /// Taken in and not yet in a batch, in order of arrival.
-    waiting: VecDeque<Record<R>>,
+    collected: VecDeque<Record<R>>,
     assembly: Assembly,
     pub(crate) state: LaneState<R>,
     /// When the lane last handed a batch over.
@@ -98,28 +98,28 @@ pub(crate) enum Front {
 
 impl<R> Lane<R> {
     pub(crate) fn new(now: Moment) -> Self {
-        Self { waiting: VecDeque::new(), assembly: Assembly::default(), state: LaneState::Filling, flushed: now }
+        Self { collected: VecDeque::new(), assembly: Assembly::default(), state: LaneState::Filling, flushed: now }
     }
 
     pub(crate) fn push(&mut self, record: Record<R>) {
-        self.waiting.push_back(record);
+        self.collected.push_back(record);
     }
 
     /// Records taken in and not yet in a batch.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Record<R>> {
-        self.waiting.iter()
+    pub(crate) fn collected(&self) -> impl Iterator<Item = &Record<R>> {
+        self.collected.iter()
     }
 
-    /// What the front of the lane is good for at `now`. Counts each waiting record once, however often it is asked.
+    /// What the front of the lane is good for at `now`. Counts each collected record once, however often it is asked.
     pub(crate) fn front(&mut self, now: Moment, limits: &BatchLimits) -> Front {
-        while let Some(record) = self.waiting.get(self.assembly.records()) {
+        while let Some(record) = self.collected.get(self.assembly.records()) {
             match self.assembly.offer(record.facts.bytes, limits) {
                 Offered::Taken => {}
                 Offered::NextBatch => break,
                 Offered::TooLarge => return Front::TooLarge(record.facts),
             }
         }
-        let Some(first) = self.waiting.front() else { return Front::Empty };
+        let Some(first) = self.collected.front() else { return Front::Empty };
         if let Some(full) = self.assembly.full() {
             return Front::Ready(self.assembly.records(), full);
         }
@@ -130,15 +130,15 @@ impl<R> Lane<R> {
     /// Takes the first `records` out: they become a batch.
     pub(crate) fn cut(&mut self, records: usize) -> Vec<Record<R>> {
         self.assembly = Assembly::default();
-        self.waiting.drain(..records.min(self.waiting.len())).collect()
+        self.collected.drain(..records.min(self.collected.len())).collect()
     }
 
-    /// Forgets the waiting records that `keep` rejects; tells how many those were.
+    /// Forgets the collected records that `keep` rejects; tells how many those were.
     pub(crate) fn forget(&mut self, mut keep: impl FnMut(&Record<R>) -> bool) -> u64 {
-        let before = self.waiting.len();
-        self.waiting.retain(|record| keep(record));
+        let before = self.collected.len();
+        self.collected.retain(|record| keep(record));
         self.assembly = Assembly::default();
-        (before - self.waiting.len()) as u64
+        (before - self.collected.len()) as u64
     }
 
     pub(crate) fn forget_partition(&mut self, partition: Partition) -> u64 {
@@ -159,7 +159,7 @@ impl<R> Lane<R> {
 
     /// True when the lane holds nothing at all.
     pub(crate) fn is_idle(&self) -> bool {
-        self.waiting.is_empty() && matches!(self.state, LaneState::Filling)
+        self.collected.is_empty() && matches!(self.state, LaneState::Filling)
     }
 }
 

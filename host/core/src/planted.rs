@@ -76,11 +76,11 @@ bugs! {
     AnswerRevokeBeforeCommitEnded,
     /// The revocation's deadline is not watched (I-23).
     IgnoreRevokeDeadline,
-    /// Waiting records of a revoked partition stay in the batch being filled (B1).
-    KeepWaitingOnRevoke,
+    /// Collected records of a revoked partition stay in the batch being filled (B1).
+    KeepCollectedOnRevoke,
     /// A revoke empties the lane, kept partitions included (B1).
     DropKeptOnRevoke,
-    /// Waiting records behind the first one of the revoked partition go with it, whosever they are (B1).
+    /// Collected records behind the first one of the revoked partition go with it, whosever they are (B1).
     LoseTailOnRevoke,
     /// A batch over a kept and a revoked partition commits neither (B3).
     ForgetKeptPartOfBatch,
@@ -92,8 +92,8 @@ bugs! {
     RewindToLast,
     /// Only the first partition of the batch is rewound (R3).
     RewindFirstPartitionOnly,
-    /// Waiting records of the rewound partitions are kept, and follow the records read again (R3).
-    KeepWaitingOnSeek,
+    /// Collected records of the rewound partitions are kept, and follow the records read again (R3).
+    KeepCollectedOnSeek,
     /// The seek goes to the position at assignment although more was committed since (R3).
     RewindToStart,
     /// When the committed offsets cannot be learnt, the seek goes to where reading stands (B02).

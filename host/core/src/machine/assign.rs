@@ -38,15 +38,15 @@ impl<R: Clone> Machine<R> {
             if self.planted(Bug::CommitOnRevoke) {
                 self.commit_as_fetched(partition);
             }
-            if self.planted(Bug::KeepWaitingOnRevoke) {
+            if self.planted(Bug::KeepCollectedOnRevoke) {
                 continue;
             }
-            self.forget_waiting_of_revoked(partition);
+            self.forget_collected_of_revoked(partition);
         }
         self.revokes.push(Revoke { id, partitions, deadline });
     }
 
-    fn forget_waiting_of_revoked(&mut self, partition: Partition) {
+    fn forget_collected_of_revoked(&mut self, partition: Partition) {
         let lose_tail = self.planted(Bug::LoseTailOnRevoke);
         let drop_kept = self.planted(Bug::DropKeptOnRevoke);
         let id = self.lane_of(partition);

@@ -81,7 +81,7 @@ impl<R: Clone> Machine<R> {
 
     /// The batch that would have been handed over lost all its records: only a planted bug hands it over.
     pub(super) fn batch_was_taken_away(&self, id: LaneId) -> bool {
-        self.lanes.get(&id).is_some_and(|lane| lane.waiting().next().is_none() && lane.flushed > Moment::default())
+        self.lanes.get(&id).is_some_and(|lane| lane.collected().next().is_none() && lane.flushed > Moment::default())
             && !self.revokes.is_empty()
     }
 

@@ -27,7 +27,7 @@ impl<R: Clone> Machine<R> {
     /// Orders a rewind of one partition to its committed offset.
     pub(super) fn rewind(&mut self, partition: Partition) {
         let id = self.lane_of(partition);
-        if !self.planted(Bug::KeepWaitingOnSeek)
+        if !self.planted(Bug::KeepCollectedOnSeek)
             && let Some(lane) = self.lanes.get_mut(&id)
         {
             lane.forget_partition(partition);
