@@ -24,8 +24,8 @@ impl BatchSource for KafkaBatch {
             offset: body.offset(),
             timestamp: match body.timestamp() {
                 gristmill_kafka::Timestamp::None => Timestamp::None,
-                gristmill_kafka::Timestamp::CreateTime(ms) => Timestamp::Create(ms),
-                gristmill_kafka::Timestamp::LogAppendTime(ms) => Timestamp::LogAppend(ms),
+                gristmill_kafka::Timestamp::CreateTime(ms) => Timestamp::CreateTime(ms),
+                gristmill_kafka::Timestamp::LogAppendTime(ms) => Timestamp::LogAppendTime(ms),
             },
             key: body.key(),
             value: body.value(),

@@ -7,6 +7,8 @@ mod source;
 
 use std::io::{BufRead, Read};
 
+use gristmill_guest::Timestamp;
+
 pub use self::json_line::LineError;
 pub use self::source::FileBatch;
 
@@ -20,7 +22,7 @@ pub struct FileRecord {
     /// Its offset.
     pub offset: i64,
     /// When it was made.
-    pub timestamp: FileTimestamp,
+    pub timestamp: Timestamp,
     /// The key; `None` is null.
     pub key: Option<Vec<u8>>,
     /// The value; `None` is null, a tombstone.
@@ -36,17 +38,6 @@ pub struct FileHeader {
     pub name: Vec<u8>,
     /// Its value; `None` is null.
     pub value: Option<Vec<u8>>,
-}
-
-/// When a record was made, in milliseconds since 1970. May be negative.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileTimestamp {
-    /// It carries no time.
-    None,
-    /// The producer's time.
-    Create(i64),
-    /// The broker's time.
-    LogAppend(i64),
 }
 
 impl FileRecord {
@@ -177,7 +168,7 @@ mod tests {
             topic: "orders".to_owned(),
             partition: 3,
             offset: i64::MAX,
-            timestamp: FileTimestamp::LogAppend(-1),
+            timestamp: Timestamp::LogAppendTime(-1),
             key: Some(Vec::new()),
             value: Some(vec![0xff, 0]),
             headers: vec![
@@ -186,7 +177,7 @@ mod tests {
             ],
         };
         assert_eq!(one(&record.to_line()), record);
-        let tombstone = FileRecord { timestamp: FileTimestamp::Create(0), key: None, value: None, ..record };
+        let tombstone = FileRecord { timestamp: Timestamp::CreateTime(0), key: None, value: None, ..record };
         assert_eq!(one(&tombstone.to_line()), tombstone);
     }
 

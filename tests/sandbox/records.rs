@@ -66,9 +66,9 @@ fn header_names_that_are_not_utf8_show_as_replacement_characters() {
 #[test]
 fn times_and_offsets_arrive_at_their_extremes() {
     let records = vec![
-        Record { timestamp: Timestamp::Create(-1), ..Record::at(i64::MAX) },
-        Record { timestamp: Timestamp::Create(i64::MIN), ..Record::at(0) },
-        Record { timestamp: Timestamp::LogAppend(i64::MAX), partition: i32::MAX, ..Record::at(1) },
+        Record { timestamp: Timestamp::CreateTime(-1), ..Record::at(i64::MAX) },
+        Record { timestamp: Timestamp::CreateTime(i64::MIN), ..Record::at(0) },
+        Record { timestamp: Timestamp::LogAppendTime(i64::MAX), partition: i32::MAX, ..Record::at(1) },
         Record { topic: "größe.日本".to_owned(), ..Record::at(2) },
     ];
     assert_eq!(

@@ -24,7 +24,7 @@ fn the_event_of_a_trap_says_all_that_is_needed_to_debug_it() {
     journal::listen();
     let mut mill = Mill::strict();
     let records =
-        [3, 7, 9].map(|offset| Record { partition: 5, timestamp: Timestamp::Create(1), ..Record::at(offset) });
+        [3, 7, 9].map(|offset| Record { partition: 5, timestamp: Timestamp::CreateTime(1), ..Record::at(offset) });
     let answer = mill.run(Batch::told_with("panic:the words of b108", records)).answer;
     assert!(matches!(answer, Answer::Fault(_)), "{answer:?}");
     let event = journal::event_with("the words of b108", "guest broke");

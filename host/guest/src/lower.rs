@@ -55,9 +55,9 @@ pub enum Timestamp {
     /// The record carries no time.
     None,
     /// The time that the producer gave.
-    Create(i64),
+    CreateTime(i64),
     /// The time at which the broker appended the record.
-    LogAppend(i64),
+    LogAppendTime(i64),
 }
 
 /// Bytes that one record occupies in a guest at the least, beside what it points to: the contract's `kafka-record`.
@@ -135,8 +135,8 @@ fn record<'a>(view: RecordView<'a>, headers: &'a [types::HeaderParam<'a>]) -> ty
         offset: view.offset,
         timestamp: match view.timestamp {
             Timestamp::None => types::Timestamp::None,
-            Timestamp::Create(ms) => types::Timestamp::CreateTime(ms),
-            Timestamp::LogAppend(ms) => types::Timestamp::LogAppendTime(ms),
+            Timestamp::CreateTime(ms) => types::Timestamp::CreateTime(ms),
+            Timestamp::LogAppendTime(ms) => types::Timestamp::LogAppendTime(ms),
         },
         key: view.key,
         value: view.value,
@@ -182,7 +182,7 @@ mod tests {
 
         fn record(&self, index: usize) -> RecordView<'_> {
             let (partition, offset) = self.0[index];
-            let (timestamp, value) = (Timestamp::Create(-1), Some(&b"abc"[..]));
+            let (timestamp, value) = (Timestamp::CreateTime(-1), Some(&b"abc"[..]));
             RecordView { topic: "t", partition, offset, timestamp, key: None, value }
         }
 

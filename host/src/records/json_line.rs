@@ -4,10 +4,11 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use gristmill_guest::Timestamp;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor, value::MapAccessDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{FileHeader, FileRecord, FileTimestamp};
+use super::{FileHeader, FileRecord};
 
 /// A line that is no record.
 #[derive(Debug, thiserror::Error)]
@@ -138,10 +139,11 @@ impl Serialize for Text {
 
 /// Whose clock a timestamp is.
 #[derive(Clone, Copy, Deserialize, Serialize)]
-#[serde(rename_all = "snake_case")]
 enum TimestampType {
-    Create,
-    LogAppend,
+    #[serde(rename = "create")]
+    CreateTime,
+    #[serde(rename = "log_append")]
+    LogAppendTime,
 }
 
 impl<'de> Deserialize<'de> for HeaderLine {
@@ -186,7 +188,7 @@ pub(super) struct Parsed {
 }
 
 struct Rest {
-    timestamp: FileTimestamp,
+    timestamp: Timestamp,
     key: Option<Vec<u8>>,
     value: Option<Vec<u8>>,
     headers: Vec<FileHeader>,
@@ -215,9 +217,9 @@ pub(super) fn parse(line: &[u8]) -> Result<Parsed, LineError> {
     })?;
     let headers = line.headers.into_iter().map(header).collect::<Result<_, _>>()?;
     let timestamp = match (line.timestamp, line.timestamp_type) {
-        (None, _) => FileTimestamp::None,
-        (Some(ms), Some(TimestampType::LogAppend)) => FileTimestamp::LogAppend(ms),
-        (Some(ms), Some(TimestampType::Create) | None) => FileTimestamp::Create(ms),
+        (None, _) => Timestamp::None,
+        (Some(ms), Some(TimestampType::LogAppendTime)) => Timestamp::LogAppendTime(ms),
+        (Some(ms), Some(TimestampType::CreateTime) | None) => Timestamp::CreateTime(ms),
     };
     let key = bytes("key", line.key, line.key_b64)?;
     let value = bytes("value", line.value, line.value_b64)?;
@@ -248,9 +250,9 @@ fn bytes(name: &str, text: Text, base64: Option<String>) -> Result<Option<Vec<u8
 /// Writes one line.
 pub(super) fn write(record: &FileRecord) -> String {
     let (timestamp, timestamp_type) = match record.timestamp {
-        FileTimestamp::None => (None, None),
-        FileTimestamp::Create(ms) => (Some(ms), None),
-        FileTimestamp::LogAppend(ms) => (Some(ms), Some(TimestampType::LogAppend)),
+        Timestamp::None => (None, None),
+        Timestamp::CreateTime(ms) => (Some(ms), None),
+        Timestamp::LogAppendTime(ms) => (Some(ms), Some(TimestampType::LogAppendTime)),
     };
     let (key, key_b64) = written(record.key.as_deref());
     let (value, value_b64) = written(record.value.as_deref());

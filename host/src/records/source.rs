@@ -1,8 +1,8 @@
 //! Records from a file, as the guest edge wants to see a batch.
 
-use gristmill_guest::{BatchSource, HeaderView, RecordView, Timestamp};
+use gristmill_guest::{BatchSource, HeaderView, RecordView};
 
-use super::{FileRecord, FileTimestamp};
+use super::FileRecord;
 
 /// Records of a file, to be handed over together.
 #[derive(Clone, Debug)]
@@ -19,11 +19,7 @@ impl BatchSource for FileBatch {
             topic: &record.topic,
             partition: record.partition,
             offset: record.offset,
-            timestamp: match record.timestamp {
-                FileTimestamp::None => Timestamp::None,
-                FileTimestamp::Create(ms) => Timestamp::Create(ms),
-                FileTimestamp::LogAppend(ms) => Timestamp::LogAppend(ms),
-            },
+            timestamp: record.timestamp,
             key: record.key.as_deref(),
             value: record.value.as_deref(),
         }

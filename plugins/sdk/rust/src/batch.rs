@@ -123,9 +123,9 @@ pub enum Timestamp {
     /// The record carries no time.
     None,
     /// The time that the producer gave.
-    Create(i64),
+    CreateTime(i64),
     /// The time at which the broker appended the record.
-    LogAppend(i64),
+    LogAppendTime(i64),
 }
 
 /// One record of a batch.
@@ -158,8 +158,8 @@ impl<'a> Record<'a> {
     pub fn timestamp(self) -> Timestamp {
         match self.inner.timestamp {
             types::Timestamp::None => Timestamp::None,
-            types::Timestamp::CreateTime(ms) => Timestamp::Create(ms),
-            types::Timestamp::LogAppendTime(ms) => Timestamp::LogAppend(ms),
+            types::Timestamp::CreateTime(ms) => Timestamp::CreateTime(ms),
+            types::Timestamp::LogAppendTime(ms) => Timestamp::LogAppendTime(ms),
         }
     }
 

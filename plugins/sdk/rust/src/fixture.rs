@@ -123,8 +123,8 @@ impl FixtureRecord {
             offset: self.offset.unwrap_or(index),
             timestamp: match self.timestamp {
                 Timestamp::None => types::Timestamp::None,
-                Timestamp::Create(ms) => types::Timestamp::CreateTime(ms),
-                Timestamp::LogAppend(ms) => types::Timestamp::LogAppendTime(ms),
+                Timestamp::CreateTime(ms) => types::Timestamp::CreateTime(ms),
+                Timestamp::LogAppendTime(ms) => types::Timestamp::LogAppendTime(ms),
             },
             key: self.key,
             value: self.value,
