@@ -120,7 +120,7 @@ mod tests {
     #[derive(Debug)]
     struct Outer(ParseIntError);
 
-    impl std::fmt::Display for Outer {
+    impl Display for Outer {
         fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             f.write_str("no such table")
         }
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn fatal_is_said_on_purpose_only_in_words_or_by_an_error() {
-        let process = || -> Result<(), Failure> { Err("x".parse::<u32>().unwrap_err()).map_err(fatal)? };
+        let process = || -> Result<(), Failure> { "x".parse::<u32>().map(drop).map_err(fatal) };
         let reason = "invalid digit found in string".into();
         assert_eq!(process().into_outcome(), Outcome::Fatal { reason });
         let failure: Result<(), Failure> = Err(fatal("no"));

@@ -64,8 +64,8 @@ fn runs(batch: &Batch) -> Vec<(i32, i64, i64)> {
 fn shown(record: Record<'_>) -> String {
     let timestamp = match record.timestamp() {
         Timestamp::None => "none".to_owned(),
-        Timestamp::Create(ms) => format!("create({ms})"),
-        Timestamp::LogAppend(ms) => format!("append({ms})"),
+        Timestamp::CreateTime(ms) => format!("create({ms})"),
+        Timestamp::LogAppendTime(ms) => format!("append({ms})"),
     };
     let headers: Vec<String> = record.headers().map(|(name, value)| format!("{name}={}", bytes(value))).collect();
     let (key, value) = (bytes(record.key()), bytes(record.value()));
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn a_record_is_shown_with_all_that_it_carries() {
-        let odd = FixtureRecord::new().at("t", 1, 2).value([0xFF, b'x']).timestamp(Timestamp::Create(-7));
+        let odd = FixtureRecord::new().at("t", 1, 2).value([0xFF, b'x']).timestamp(Timestamp::CreateTime(-7));
         let odd = odd.header("a", Some(b"1")).header("a", None).header("", Some(b""));
         let (_, lines) = run(Fixture::new().record(odd).record(record(1, 3).value(vec![1; 201])), &[("show", "yes")]);
         assert_eq!(lines[1], r"record 1 2 create(-7) null '\xffx' [a='1',a=null,='']");
