@@ -43,7 +43,7 @@ use self::overlay::Overlay;
 pub use self::plugin::{LimitsConfig, PluginConfig};
 use self::problem::Source;
 pub use self::problem::{ConfigError, Place, Problem, Spot};
-pub use self::quantity::{Size, Span};
+pub use self::quantity::{Size, Span, SpanError};
 pub use self::schema::json_schema;
 pub use self::secret::Secret;
 use self::text::Notation;

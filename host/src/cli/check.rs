@@ -10,7 +10,7 @@ use gristmill_guest::{Engine, EngineSettings, Plugin};
 use gristmill_kafka::ClientErrorKind;
 use serde::Serialize;
 
-use crate::config::{Config, Loaded, OriginLine, PluginConfig};
+use crate::config::{Config, Loaded, OriginLine, PluginConfig, Span};
 use crate::exit::{self, Exit};
 use crate::plugin_file::{self, NamedBy};
 
@@ -30,8 +30,8 @@ pub(super) struct CheckArgs {
     #[arg(long, conflicts_with = "origin")]
     online: bool,
     /// How long to wait for the brokers. Default: start.wait
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration, requires = "online")]
-    wait: Option<Duration>,
+    #[arg(long, value_name = "TIME", requires = "online")]
+    wait: Option<Span>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -92,7 +92,7 @@ fn look(args: CheckArgs, console: &mut Console) -> Result<Found, Exit> {
         return Ok(Found { loaded, plugin: None, topics: Vec::new() });
     }
     let plugin = Some(load_plugin(&loaded.config.plugin)?);
-    let wait = args.wait.unwrap_or(loaded.config.start.wait);
+    let wait = args.wait.map_or(loaded.config.start.wait, |wait| wait.0);
     let topics = if args.online { reach(&loaded.config, wait)? } else { Vec::new() };
     Ok(Found { loaded, plugin, topics })
 }

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use gristmill_guest::TICK;
+use gristmill_kafka::RECORD_OVERHEAD_BYTES;
 
 use super::file::ConfigFile;
 use super::findings::Findings;
@@ -44,6 +45,14 @@ fn batches(file: &ConfigFile, findings: &mut Findings) {
 
 fn limits(file: &ConfigFile, findings: &mut Findings) {
     let limits = &file.plugin.limits;
+    let memory_min = Size(64 << 10);
+    if limits.memory < memory_min {
+        let message = format!(
+            "plugin.limits.memory ({}) is less than one page of WebAssembly; write at least \"{memory_min}\"",
+            limits.memory
+        );
+        findings.refuse(&[&["plugin", "limits", "memory"]], message);
+    }
     let memory_max = Size::mib(1024);
     if limits.memory > memory_max {
         let message =
@@ -64,6 +73,14 @@ fn limits(file: &ConfigFile, findings: &mut Findings) {
         let message = format!("plugin.limits.cpu ({cpu}) is more than plugin.limits.time ({})", limits.time);
         findings.refuse(&[&["plugin", "limits", "cpu"], &["plugin", "limits", "time"]], message);
     }
+    let record_min = Size(RECORD_OVERHEAD_BYTES);
+    if let Some(record) = limits.record.filter(|record| *record < record_min) {
+        let message = format!(
+            "plugin.limits.record ({record}) holds no record at all, since each counts {record_min} for itself; write at least {}",
+            record_min.0
+        );
+        findings.refuse(&[&["plugin", "limits", "record"]], message);
+    }
     if let Some(record) = limits.record.filter(|record| record.0.saturating_mul(2) > limits.memory.0) {
         let message = format!(
             "plugin.limits.record ({record}) is more than half of plugin.limits.memory ({}); lower the first or raise the second",
@@ -75,10 +92,12 @@ fn limits(file: &ConfigFile, findings: &mut Findings) {
 
 fn backoff(file: &ConfigFile, findings: &mut Findings) {
     let retry = &file.retry;
-    if retry.initial.0.is_zero() {
-        let message =
-            "retry.initial = 0s: a batch would be tried again without a pause, for ever; write at least \"1ms\"";
-        findings.refuse(&[&["retry", "initial"]], message.to_owned());
+    if retry.initial < Span::millis(1) {
+        let message = format!(
+            "retry.initial = {}: a batch would be tried again without a pause, for ever; write at least \"1ms\"",
+            retry.initial
+        );
+        findings.refuse(&[&["retry", "initial"]], message);
     }
     if retry.initial > retry.max {
         let message = format!("retry.initial ({}) is longer than retry.max ({})", retry.initial, retry.max);
@@ -99,6 +118,11 @@ fn backoff(file: &ConfigFile, findings: &mut Findings) {
 
 /// The group's own clocks against ours.
 fn times(file: &ConfigFile, findings: &mut Findings) {
+    let wait = file.start.wait;
+    if wait < Span::millis(100) {
+        let message = format!("start.wait ({wait}) is over before any broker can answer; write at least \"100ms\"");
+        findings.refuse(&[&["start", "wait"]], message);
+    }
     let time = file.plugin.limits.time;
     let poll = property::millis(file, "max.poll.interval.ms", 300_000);
     if let Some(poll) = poll.filter(|poll| time.0 > *poll / 3) {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use bytesize::ByteSize;
@@ -86,6 +87,29 @@ impl Span {
     }
 }
 
+/// No time is longer: what is computed with it must not overflow.
+const SPAN_MAX: Span = Span(Duration::from_secs(100 * 36_525 * 864));
+
+/// A text that is no time, or too long a one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpanError {
+    /// It is no time.
+    #[error("this is no time; write a number and a unit, such as \"200ms\" or \"5s\"")]
+    NoTime,
+    /// It is longer than anything that is waited for.
+    #[error("no time here is longer than 100 years; write at most \"100years\"")]
+    TooLong,
+}
+
+impl FromStr for Span {
+    type Err = SpanError;
+
+    fn from_str(text: &str) -> Result<Self, SpanError> {
+        let span = humantime::parse_duration(text).map(Self).map_err(|_| SpanError::NoTime)?;
+        if span > SPAN_MAX { Err(SpanError::TooLong) } else { Ok(span) }
+    }
+}
+
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&humantime::format_duration(self.0), f)
@@ -107,9 +131,7 @@ impl<'de> Deserialize<'de> for Span {
                 f.write_str("a time with its unit, such as \"200ms\" or \"5s\"")
             }
             fn visit_str<E: Error>(self, text: &str) -> Result<Span, E> {
-                humantime::parse_duration(text)
-                    .map(Span)
-                    .map_err(|_| E::custom("this is no time; write a number and a unit, such as \"200ms\" or \"5s\""))
+                text.parse().map_err(E::custom)
             }
         }
         deserializer.deserialize_any(Read)

@@ -1,5 +1,6 @@
 //! Tests of reading a configuration as a whole: text in, `Config` or problems out.
 
+mod bounds;
 mod refused;
 
 use std::collections::BTreeMap;
