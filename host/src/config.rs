@@ -48,6 +48,7 @@ pub use self::schema::json_schema;
 pub use self::secret::Secret;
 use self::text::Notation;
 use self::tree::Value;
+use crate::regular_file;
 
 /// Everything the operator decided, in legal combinations only.
 #[derive(Clone, Debug)]
@@ -127,6 +128,9 @@ pub struct Loaded {
     pub origins: Vec<OriginLine>,
 }
 
+/// The longest text of a configuration.
+const TEXT_BYTES_MAX: u64 = 16 << 20;
+
 /// Reads a configuration.
 ///
 /// # Errors
@@ -137,7 +141,8 @@ pub fn load(request: Request) -> Result<Loaded, ConfigError> {
     let notation = Notation::of(path).ok_or_else(|| {
         plain(format!("{} is no configuration file; it ends in .toml, .json, .yaml or .yml", path.display()))
     })?;
-    let text = std::fs::read_to_string(path)
+    let text = regular_file::open(path)
+        .and_then(|file| regular_file::read_text(file, TEXT_BYTES_MAX))
         .map_err(|error| plain(format!("cannot read the configuration {}: {error}", path.display())))?;
     load_text(text, notation, request)
 }

@@ -20,6 +20,7 @@ mod observe;
 mod pipeline;
 mod plugin_file;
 pub mod records;
+mod regular_file;
 mod run;
 mod signals;
 mod stall_watch;

@@ -3,11 +3,12 @@
 //! What makes a plugin fit is the guest edge's knowledge, not ours.
 
 use std::fmt;
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 
 use gristmill_guest::{Digest, Engine, LoadError, Plugin, PluginSettings};
+
+use crate::regular_file;
 
 /// Who named a plugin's file: that is where its path is corrected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,10 +61,10 @@ pub enum PluginFileError {
 /// Reads a plugin's file, but not much more of it than a plugin may have.
 ///
 /// # Errors
-/// The file cannot be read.
+/// The file cannot be read, or is no regular one.
 pub(crate) fn read(path: &Path, named_by: NamedBy, settings: &PluginSettings) -> Result<Vec<u8>, PluginFileError> {
     let read_error = |source| PluginFileError::Read { path: path.display().to_string(), named_by, source };
-    let file = File::open(path).map_err(read_error)?;
+    let file = regular_file::open(path).map_err(read_error)?;
     let mut bytes = Vec::new();
     // One byte more than allowed is enough to see that it is too large.
     file.take(settings.limits.file_bytes.saturating_add(1)).read_to_end(&mut bytes).map_err(read_error)?;

@@ -10,6 +10,7 @@ mod call;
 mod check;
 mod documents;
 mod examples;
+mod odd_files;
 mod online;
 mod process;
 mod secrets;

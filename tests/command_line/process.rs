@@ -1,7 +1,7 @@
 //! One run of the binary, from its arguments to its end.
 
 use std::io::{Read, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::thread::JoinHandle;
@@ -84,6 +84,11 @@ impl Run {
             command.env_remove(name);
         }
         Self { folder, command, input: String::new() }
+    }
+
+    /// Its folder.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// With a file in its folder, or in a folder in there.

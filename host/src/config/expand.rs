@@ -2,10 +2,12 @@
 //!
 //! It works on values that were read already, so that no variable can change the structure of the file.
 
+use std::fs::File;
 use std::path::Path;
 
 use super::findings::Findings;
 use super::tree::{KeyPath, Node, Value};
+use crate::regular_file;
 
 /// Looks up an environment variable.
 pub(crate) type Lookup<'l> = &'l dyn Fn(&str) -> Option<String>;
@@ -76,8 +78,13 @@ fn replace(text: &str, folder: &Path, lookup: Lookup<'_>) -> Result<(String, boo
     Ok((out, hidden))
 }
 
+/// The longest value that a file may hold.
+const VALUE_BYTES_MAX: u64 = 1 << 20;
+
 fn file(path: &Path) -> Result<String, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    // A pipe is fine here, such as a shell makes for a secret: whoever names one writes to it.
+    let text = File::open(path).and_then(|file| regular_file::read_text(file, VALUE_BYTES_MAX));
+    let text = text.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     Ok(text.strip_suffix('\n').map(|text| text.strip_suffix('\r').unwrap_or(text)).unwrap_or(&text).to_owned())
 }
 
