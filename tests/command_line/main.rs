@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod bad_plugins;
+mod bare;
 mod call;
 mod check;
 mod documents;

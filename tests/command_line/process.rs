@@ -18,6 +18,13 @@ pub(crate) fn binary() -> &'static PathBuf {
     BINARY.get_or_init(|| xtask::host::binary().unwrap_or_else(|error| panic!("{error:#}")))
 }
 
+/// What the tester's own shell says must not decide.
+pub(crate) fn forget_own_variables(command: &mut Command) {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GRISTMILL")) {
+        command.env_remove(name);
+    }
+}
+
 /// How a run ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
@@ -79,10 +86,7 @@ impl Run {
         let folder = TemporaryFolder::new();
         let mut command = Command::new(binary());
         command.current_dir(folder.path()).env("NO_COLOR", "1");
-        // What the tester's own shell says must not decide.
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GRISTMILL")) {
-            command.env_remove(name);
-        }
+        forget_own_variables(&mut command);
         Self { folder, command, input: String::new() }
     }
 
