@@ -13,6 +13,7 @@ mod answers;
 mod chance;
 mod clean;
 mod corrupt;
+mod epochs;
 mod evicted;
 mod fixture;
 mod kill;

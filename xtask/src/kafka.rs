@@ -5,6 +5,7 @@
 
 mod broker;
 mod install;
+mod log_files;
 mod port;
 mod properties;
 pub mod security;
@@ -14,4 +15,5 @@ mod witness;
 
 pub use broker::{Broker, Options};
 pub use install::Installation;
+pub use log_files::StoredBatch;
 pub use witness::GroupOffset;

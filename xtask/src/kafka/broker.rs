@@ -202,12 +202,6 @@ impl Broker {
         }
     }
 
-    /// The file in which a partition's log begins, for tests that damage it while the broker is down.
-    #[must_use]
-    pub fn log_file(&self, topic: &str, partition: i32) -> PathBuf {
-        self.data().join(format!("{topic}-{partition}")).join("00000000000000000000.log")
-    }
-
     /// The last lines of the broker's log, for error texts.
     #[must_use]
     pub fn log_tail(&self) -> String {

@@ -40,16 +40,7 @@ impl Broker {
         run(&mut command)
     }
 
-    /// Runs one of Kafka's tools that looks into files and at no broker, which may run meanwhile.
-    ///
-    /// # Errors
-    ///
-    /// When the tool does not succeed.
-    pub fn offline_tool(&self, class: &str, arguments: &[&str]) -> Result<String> {
-        run(&mut self.tool_command(class, arguments))
-    }
-
-    fn tool_command(&self, class: &str, arguments: &[&str]) -> Command {
+    pub(super) fn tool_command(&self, class: &str, arguments: &[&str]) -> Command {
         let mut command = self.installation().java(HEAP_MIB_MAX);
         command.arg(format!("org.apache.kafka.tools.{class}"));
         command.args(arguments);
@@ -191,7 +182,8 @@ impl Broker {
     }
 }
 
-fn run(command: &mut Command) -> Result<String> {
+/// Runs a tool and returns what it printed.
+pub(super) fn run(command: &mut Command) -> Result<String> {
     let output = command.output().context("cannot start java")?;
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     let complaints = String::from_utf8_lossy(&output.stderr);
