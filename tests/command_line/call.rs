@@ -1,5 +1,9 @@
 //! `call`: records from a file through a plugin, its answer as the exit code.
 
+use std::time::Duration;
+
+use gristmill_tests::{Host, TemporaryFolder};
+
 use crate::process::{Ended, Run, configuration, plugin};
 
 fn call(records: &str, arguments: &[&str]) -> Ended {
@@ -84,6 +88,22 @@ fn a_guest_that_does_not_end_is_ended_by_the_configured_limit() {
     let plugin = plugin("gristmill-mischief");
     let run = Run::new().file("g.toml", text).input("{\"key\":\"spin\"}\n");
     run.with(&["call", &plugin, "--config", "g.toml"]).refused(76, &["(timeout)", "200ms"]);
+}
+
+/// A laptop that slept, a container that was paused: the guest did not have the time in which nobody ran.
+#[test]
+fn a_guest_is_not_blamed_for_the_time_in_which_the_whole_process_stood_still() {
+    let folder = TemporaryFolder::new();
+    folder.write("r.jsonl", "{\"key\":\"nap:100\"}\n");
+    folder.write("g.toml", &configuration("gristmill-mischief", "[plugin.limits]\ntime = \"4s\"\n"));
+    let host = Host::start(folder, &["call", &plugin("gristmill-mischief"), "r.jsonl", "--config", "g.toml"]);
+    host.wait_for_line("napping", Duration::from_secs(60));
+    host.signal("STOP");
+    // Longer than its limit: that nothing runs meanwhile is what is tested.
+    std::thread::sleep(Duration::from_secs(5));
+    host.signal("CONT");
+    let (code, lines) = host.wait_for_end(Duration::from_secs(60));
+    assert_eq!(code, 0, "{lines:#?}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The time of one hand-over: wall clock, processor time, and the wish to cancel, around everything a guest does.
 //!
 //! An epoch interrupts a guest that computes; it does not reach one that waits in a host call. So the whole call is a future
-//! polled by [`CallClock::run`], which also measures what each poll cost: that is the processor time.
+//! polled by [`CallClock::run`], which also measures what each poll cost: that is the processor time. While the process stands
+//! still, stopped by a signal for one, the wall clock of a call does as well.
 //!
 //! Nothing here knows what the future does.
 
@@ -16,6 +17,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::cancel::Cancel;
 use crate::limits::Limits;
+use crate::ticker::Ticker;
 
 /// Why a call was ended by the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +40,9 @@ pub(crate) struct CallClock {
     wall: Duration,
     cpu: Duration,
     cancel: Arc<Cancel>,
+    ticker: Arc<Ticker>,
+    /// What [`Ticker::stood_still`] said at the start.
+    stood_still_before: Duration,
     /// Processor time of polls that are over, in nanoseconds.
     busy_ns: AtomicU64,
     /// The thread's processor time at which the running poll began. [`IDLE`]: none runs.
@@ -47,13 +52,16 @@ pub(crate) struct CallClock {
 const IDLE: u64 = u64::MAX;
 
 impl CallClock {
-    /// Starts the time of one hand-over.
-    pub(crate) fn start(limits: &Limits, cancel: Arc<Cancel>) -> Arc<Self> {
+    /// Starts the time of one hand-over, during which `ticker` has to be kept ticking.
+    pub(crate) fn start(limits: &Limits, cancel: Arc<Cancel>, ticker: Arc<Ticker>) -> Arc<Self> {
+        let started = Instant::now();
         Arc::new(Self {
-            started: Instant::now(),
+            started,
             wall: limits.time,
             cpu: limits.cpu,
             cancel,
+            stood_still_before: ticker.stood_still(started),
+            ticker,
             busy_ns: AtomicU64::new(0),
             poll_began_ns: AtomicU64::new(IDLE),
         })
@@ -74,7 +82,8 @@ impl CallClock {
 
     /// How long until the host ends the call.
     pub(crate) fn time_left(&self) -> Duration {
-        self.ends_at().saturating_duration_since(Instant::now())
+        let now = Instant::now();
+        self.ends_at(now).saturating_duration_since(now)
     }
 
     /// True once somebody asked for the end.
@@ -87,7 +96,7 @@ impl CallClock {
         let now = Instant::now();
         if self.cancel.ends_at().is_some_and(|end| end <= now) {
             Some(Ended::Cancelled)
-        } else if now.saturating_duration_since(self.started) >= self.wall {
+        } else if self.wall_ends_at(now) <= now {
             Some(Ended::Wall(self.wall))
         } else if self.busy() >= self.cpu {
             Some(Ended::Cpu(self.cpu))
@@ -104,7 +113,7 @@ impl CallClock {
     pub(crate) async fn run<F: Future>(&self, future: F) -> Result<F::Output, Ended> {
         let mut future = pin!(future);
         let mut told = pin!(self.cancel.told());
-        let mut alarm_at = self.ends_at();
+        let mut alarm_at = self.ends_at(Instant::now());
         let mut alarm = pin!(tokio::time::sleep_until(alarm_at.into()));
         poll_fn(|cx| {
             self.poll_began_ns.store(thread_ns(), Ordering::Relaxed);
@@ -121,21 +130,34 @@ impl CallClock {
             while told.as_mut().poll(cx).is_ready() {
                 told.set(self.cancel.told());
             }
-            if alarm_at != self.ends_at() {
-                alarm_at = self.ends_at();
-                alarm.as_mut().reset(alarm_at.into());
-            }
-            match alarm.as_mut().poll(cx) {
-                Poll::Ready(()) => Poll::Ready(Err(self.ended().unwrap_or(Ended::Wall(self.wall)))),
-                Poll::Pending => Poll::Pending,
+            loop {
+                let ends_at = self.ends_at(Instant::now());
+                if alarm_at != ends_at {
+                    alarm_at = ends_at;
+                    alarm.as_mut().reset(alarm_at.into());
+                }
+                if alarm.as_mut().poll(cx).is_pending() {
+                    return Poll::Pending;
+                }
+                // After the process stood still the alarm may come too soon; then it is set once more.
+                let now = Instant::now();
+                if let Some(ended) = self.ended().or((self.ends_at(now) <= alarm_at).then_some(Ended::Wall(self.wall)))
+                {
+                    return Poll::Ready(Err(ended));
+                }
             }
         })
         .await
     }
 
-    fn ends_at(&self) -> Instant {
-        let wall = self.started + self.wall;
+    fn ends_at(&self, now: Instant) -> Instant {
+        let wall = self.wall_ends_at(now);
         self.cancel.ends_at().map_or(wall, |cancelled| cancelled.min(wall))
+    }
+
+    /// When the wall clock runs out, as far as that is known: time in which the process stood still does not count.
+    fn wall_ends_at(&self, now: Instant) -> Instant {
+        self.started + self.wall + self.ticker.stood_still(now).saturating_sub(self.stood_still_before)
     }
 }
 

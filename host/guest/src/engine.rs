@@ -72,6 +72,11 @@ impl Engine {
         &self.inner.linker
     }
 
+    /// The ticker, which also knows when the process stood still.
+    pub(crate) fn ticker(&self) -> Arc<Ticker> {
+        Arc::clone(&self.inner.ticker)
+    }
+
     /// Keeps the ticker running for as long as the value lives.
     pub(crate) fn ticking(&self) -> Ticking {
         self.inner.ticker.ticking()

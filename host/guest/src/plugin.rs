@@ -213,8 +213,8 @@ impl Plugin {
             let trial = std::thread::Builder::new().name("guest-trial".to_owned());
             let trial = trial.spawn_scoped(scope, || {
                 let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
-                let clock = CallClock::start(self.limits(), Arc::new(Cancel::default()));
                 let _ticking = self.engine().ticking();
+                let clock = CallClock::start(self.limits(), Arc::new(Cancel::default()), self.engine().ticker());
                 panics::catch(|| runtime.block_on(Guest::start(self, &clock)).map(drop))
                     .map_err(|_| std::io::Error::other("the trial start panicked"))
             })?;

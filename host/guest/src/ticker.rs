@@ -1,13 +1,19 @@
 //! The ticker makes guests interruptible: an OS thread of its own raises the engine's epoch, so that no guest can keep it from
 //! being raised. It rests while no guest runs. A second thread watches it: without ticks a guest that computes would never end.
 //!
+//! Ticks also show when the whole process stood still, stopped by a signal or with its machine: they stay away then. That time is
+//! no guest's fault.
+//!
 //! Neither knows what a tick does to a guest.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How often a running guest can be interrupted: a limit of its time that is shorter cannot be kept to.
 pub const TICK: Duration = Duration::from_millis(10);
+
+/// A tick comes no later than this after the one before it, or the process stood still for the rest of the time.
+const LATE_MAX: Duration = Duration::from_millis(100);
 
 /// How often the watch looks.
 const LOOK: Duration = Duration::from_millis(100);
@@ -17,19 +23,48 @@ const LOOK: Duration = Duration::from_millis(100);
 const SILENT_LOOKS_MAX: u32 = 10;
 
 /// One ticker. Threads share it.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Ticker {
     work: Mutex<Work>,
     changed: Condvar,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Work {
     running: usize,
     /// True from the moment a guest begins until a tick finds none: ticks are owed.
     wanted: bool,
     ticks: u64,
+    /// When the last tick came that was wanted, or when ticks began to be wanted.
+    ticked: Option<Instant>,
+    /// How long the process stood still so far, while ticks were wanted.
+    stood_still: Duration,
     over: bool,
+}
+
+impl Work {
+    /// Somebody wants ticks.
+    fn want(&mut self, now: Instant) {
+        self.running += 1;
+        if !self.wanted {
+            self.ticked = Some(now);
+        }
+        self.wanted = true;
+    }
+
+    /// A tick came.
+    fn note_tick(&mut self, now: Instant) {
+        self.stood_still = self.stood_still(now);
+        self.ticked = Some(now);
+        self.ticks += 1;
+        self.wanted = self.running > 0;
+    }
+
+    /// As much of it as is known, and what a tick that is late already will add.
+    fn stood_still(&self, now: Instant) -> Duration {
+        let late = self.ticked.filter(|_| self.wanted).map(|ticked| now.saturating_duration_since(ticked));
+        self.stood_still + late.unwrap_or_default().saturating_sub(LATE_MAX)
+    }
 }
 
 impl Ticker {
@@ -62,13 +97,14 @@ impl Ticker {
 
     /// Keeps the ticker running for as long as the value lives.
     pub(crate) fn ticking(self: &Arc<Self>) -> Ticking {
-        {
-            let mut work = self.lock();
-            work.running += 1;
-            work.wanted = true;
-        }
+        self.lock().want(Instant::now());
         self.changed.notify_all();
         Ticking { ticker: Arc::clone(self) }
+    }
+
+    /// How long the process stood still up to `now`, since the ticker was made and while guests ran.
+    pub(crate) fn stood_still(&self, now: Instant) -> Duration {
+        self.lock().stood_still(now)
     }
 
     fn tick(&self, tick: impl Fn() -> bool) {
@@ -77,9 +113,7 @@ impl Ticker {
             if !tick() {
                 return self.end();
             }
-            let mut work = self.lock();
-            work.ticks += 1;
-            work.wanted = work.running > 0;
+            self.lock().note_tick(Instant::now());
         }
     }
 
@@ -137,7 +171,6 @@ impl Drop for Ticking {
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
-    use std::time::Instant;
 
     use super::*;
 
@@ -160,6 +193,34 @@ mod tests {
             }
         }
         assert!(watch.is_too_silent(8));
+    }
+
+    #[test]
+    fn what_a_late_tick_shows_is_known_before_it_comes_and_after() {
+        let (began, ms) = (Instant::now(), Duration::from_millis);
+        let mut work = Work::default();
+        work.want(began);
+        work.note_tick(began + ms(10));
+        work.note_tick(began + ms(60));
+        assert_eq!(work.stood_still(began + ms(160)), Duration::ZERO, "late, as on a crowded machine");
+        assert_eq!(work.stood_still(began + ms(5_160)), ms(5_000));
+        work.note_tick(began + ms(5_160));
+        assert_eq!(work.stood_still(began + ms(5_170)), ms(5_000));
+        work.note_tick(began + ms(6_260));
+        assert_eq!(work.stood_still(began + ms(6_260)), ms(6_000));
+    }
+
+    #[test]
+    fn a_ticker_that_rests_does_not_stand_still() {
+        let (began, ms) = (Instant::now(), Duration::from_millis);
+        let mut work = Work::default();
+        work.want(began);
+        work.running -= 1;
+        work.note_tick(began + ms(10));
+        assert_eq!(work.stood_still(began + ms(60_000)), Duration::ZERO);
+        work.want(began + ms(60_000));
+        work.note_tick(began + ms(60_010));
+        assert_eq!(work.stood_still(began + ms(60_010)), Duration::ZERO);
     }
 
     #[test]

@@ -226,7 +226,9 @@ impl<S: FnMut(Answered)> Desk<S> {
     }
 
     fn answer(&mut self, job: &Job, cancel: Arc<Cancel>) -> (Answer, CallFacts) {
-        let clock = CallClock::start(job.plugin.limits(), cancel);
+        let engine = job.plugin.engine();
+        let _ticking = engine.ticking();
+        let clock = CallClock::start(job.plugin.limits(), cancel, engine.ticker());
         let mut facts = CallFacts::default();
         let ran = if clock.is_cancelled() { None } else { Some(self.run(job, &clock, &mut facts)) };
         facts.duration = clock.elapsed();
@@ -248,7 +250,6 @@ impl<S: FnMut(Answered)> Desk<S> {
         clock: &Arc<CallClock>,
         facts: &mut CallFacts,
     ) -> Result<gristmill_core::outcome::Outcome, Broken> {
-        let _ticking = job.plugin.engine().ticking();
         let kept = self.guest.take().filter(|guest| guest.serves(&job.plugin));
         facts.instance_fresh = kept.is_none();
         let ran = panics::catch(|| self.runtime.block_on(Handover { job, clock }.run(kept)));

@@ -46,6 +46,15 @@ pub(crate) fn sleep(ms: u64) -> Outcome {
     answer::ok()
 }
 
+/// Says so, then waits in many short host calls, one after the other.
+pub(crate) fn nap(times: u64) -> Outcome {
+    println!("napping");
+    for _ in 0..times {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    answer::ok()
+}
+
 pub(crate) fn print(lines: u64) -> Outcome {
     for line in 0..lines {
         println!("line {line}");

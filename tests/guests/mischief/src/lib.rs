@@ -36,6 +36,7 @@ fn act(info: &BatchInfo, records: &[KafkaRecord]) -> Outcome {
         "grow" => burn::grow(number(argument)),
         "deep" => burn::deep(),
         "sleep" => burn::sleep(number(argument)),
+        "nap" => burn::nap(number(argument)),
         "exit0" => std::process::exit(0),
         "exit1" => std::process::exit(1),
         "print" => burn::print(number(argument)),
