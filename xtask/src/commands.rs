@@ -18,6 +18,8 @@ cargo xtask COMMAND
   plugins             build the plugins and the test guests into target/plugins
   lint                formatting, clippy and, where installed, cargo-deny
   kafka up|down       start a real Kafka on a free port for trying things out, and stop it again
+  kafka tool CLASS [ARGUMENT…]
+                      run one of Kafka's own tools against it, such as TopicCommand
   sim SEED            run one seed of the simulated world again, step by step
   bench [ARGUMENT…]   measure records per second on a real Kafka
   chaos [FILTER]      the long form of the end-to-end tests: a million records, twenty kills";
@@ -37,6 +39,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         ["lint"] => lint::lint(),
         ["kafka", "up"] => kafka::standalone::up().map(|()| ExitCode::SUCCESS),
         ["kafka", "down"] => kafka::standalone::down().map(|()| ExitCode::SUCCESS),
+        ["kafka", "tool", class, rest @ ..] => kafka::standalone::tool(class, rest).map(|()| ExitCode::SUCCESS),
         ["sim", seed] => suites::replay_seed(seed),
         ["bench", rest @ ..] => host::bench(rest),
         ["chaos", filter @ ..] => suites::chaos(filter),

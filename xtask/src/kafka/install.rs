@@ -17,6 +17,9 @@ const POM: &str = include_str!("pom.xml");
 /// Part of the folder's name: raise it when anything that is kept there is made differently.
 const EDITION: &str = "4.4.0-1";
 
+/// The heap of one of Kafka's tools.
+const TOOL_HEAP_MIB_MAX: u32 = 128;
+
 /// A Kafka that is ready to be started.
 #[derive(Clone, Debug)]
 pub struct Installation {
@@ -58,7 +61,16 @@ impl Installation {
     pub fn java(&self, heap_mib_max: u32) -> Command {
         let mut command = self.java_without_archive(heap_mib_max);
         command.arg(format!("-XX:SharedArchiveFile={}", self.archive().display()));
-        command.args(["-Xshare:auto", "-Xlog:cds=off", "-Xlog:class+path=off", "-cp", &self.class_path]);
+        // An archive that does not fit any more only costs time: no word about it in the output of a tool.
+        command.args(["-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr", "-cp", &self.class_path]);
+        command
+    }
+
+    /// One of Kafka's tools, by its class name below `org.apache.kafka.tools.`.
+    #[must_use]
+    pub fn tool(&self, class: &str, arguments: &[&str]) -> Command {
+        let mut command = self.java(TOOL_HEAP_MIB_MAX);
+        command.arg(format!("org.apache.kafka.tools.{class}")).args(arguments);
         command
     }
 

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 
 use crate::kafka::broker::{self, Broker, Options};
+use crate::kafka::install::Installation;
 use crate::workspace;
 
 /// Starts a broker, prints its address and how to stop it.
@@ -27,6 +28,21 @@ pub fn up() -> Result<()> {
     let state = format!("{process}\n{}\n{address}\n", folder.display());
     fs::write(state_file(), state).context("cannot note the broker's process")?;
     println!("Kafka runs at {address} (process {process}); cargo xtask kafka down stops it and deletes its data");
+    Ok(())
+}
+
+/// Runs one of Kafka's own tools against the broker that [`up`] started, with this process's input and output.
+///
+/// # Errors
+///
+/// When no broker runs, or the tool cannot be started or does not succeed.
+pub fn tool(class: &str, arguments: &[&str]) -> Result<()> {
+    let Some((_, _, address)) = running()? else { bail!("no broker runs: cargo xtask kafka up starts one") };
+    let mut command = Installation::ready()?.tool(class, arguments);
+    let ended = command.args(["--bootstrap-server", &address]).status().context("cannot start Java")?;
+    if !ended.success() {
+        bail!("{class} did not succeed");
+    }
     Ok(())
 }
 

@@ -10,8 +10,6 @@ use anyhow::{Context, Result, bail};
 use crate::kafka::broker::Broker;
 use crate::kafka::install::class_of;
 
-const HEAP_MIB_MAX: u32 = 128;
-
 /// One partition's line in what the group tool prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupOffset {
@@ -41,10 +39,7 @@ impl Broker {
     }
 
     pub(super) fn tool_command(&self, class: &str, arguments: &[&str]) -> Command {
-        let mut command = self.installation().java(HEAP_MIB_MAX);
-        command.arg(format!("org.apache.kafka.tools.{class}"));
-        command.args(arguments);
-        command
+        self.installation().tool(class, arguments)
     }
 
     /// Creates a topic.
