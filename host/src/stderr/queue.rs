@@ -183,6 +183,8 @@ mod tests {
         text: String,
         stuck: bool,
         broken: bool,
+        /// True once something was to be written.
+        asked: bool,
     }
 
     impl Stream {
@@ -195,6 +197,12 @@ mod tests {
             self.0.0.lock().unwrap().text.clone()
         }
 
+        fn wait_until_asked(&self) {
+            let not_asked = |seen: &mut Seen| !seen.asked;
+            let (seen, _) = self.0.1.wait_timeout_while(self.0.0.lock().unwrap(), LONG, not_asked).unwrap();
+            assert!(seen.asked, "nothing was written");
+        }
+
         #[track_caller]
         fn wait_for(&self, text: &str) {
             let lacks = |seen: &mut Seen| !seen.text.contains(text);
@@ -205,6 +213,7 @@ mod tests {
 
     impl Write for Stream {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.set(|seen| seen.asked = true);
             let mut seen = self.0.1.wait_while(self.0.0.lock().unwrap(), |seen| seen.stuck).unwrap();
             if seen.broken {
                 return Err(io::ErrorKind::StorageFull.into());
@@ -237,6 +246,10 @@ mod tests {
         let lines = 3 * WAITING_BYTES_MAX / (1_000 + LINE_COST);
         for number in 0..lines {
             queue.push(format!("{number:999}\n").as_bytes());
+            if number == 0 {
+                // Taken later it would make room for a line behind those that found none.
+                stream.wait_until_asked();
+            }
             assert!(queue.lock().bytes <= WAITING_BYTES_MAX);
         }
         let began = Instant::now();
