@@ -55,6 +55,27 @@ fn an_error_about_a_secret_does_not_show_it() {
 }
 
 #[test]
+fn a_refusal_of_what_a_secret_says_does_not_show_it() {
+    let file = "\"${file:secret.txt}\"";
+    let twice = format!("[{file}, {file}]");
+    let cases = [
+        ("\"127.0.0.1:1\"", file, "has no port"),
+        ("[\"orders\"]", &twice, "is named twice"),
+        ("path = ", &format!("digest = {file}\npath = "), "plugin.digest"),
+        (
+            "[kafka.properties]",
+            &format!("[kafka.properties]\n\"session.timeout.ms\" = {file}"),
+            "must be a whole number",
+        ),
+    ];
+    for (written, secret, words) in cases {
+        let ended = run(&with_secrets("").replace(written, secret)).with(&["check", "g.toml"]);
+        ended.refused(78, &[words, "***"]);
+        assert!(!ended.printed().contains(SECRET), "{ended:#?}");
+    }
+}
+
+#[test]
 fn an_error_beside_a_secret_blots_it_out() {
     let text = r#"{"kafka": {"bootstrap_servers": "b:1", "group_id": "g", "topics": ["t"], "auto_offset_reset": "latest", "properties": {"sasl.password": "SECRET"}}, "plugin": {"settings": {"a": "SECRET"}, "pth": 1}}"#;
     let text = text.replace("SECRET", SECRET);

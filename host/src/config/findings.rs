@@ -10,6 +10,7 @@ use super::file::ConfigFile;
 use super::problem::{ConfigError, Place, Problem, Source};
 use super::reader::Reader;
 use super::schema;
+use super::secret;
 use super::text::{self, Notation};
 use super::tree::{KeyPath, Node, Origin, Value};
 
@@ -69,9 +70,8 @@ impl Findings {
         if paths.iter().any(|path| self.spoilt.iter().any(|spoilt| path.starts_with(&spoilt.keys()))) {
             return;
         }
-        let node = paths.iter().find_map(|path| self.root.find(path));
-        let place = node.map(|node| self.source.place(&node.origin));
-        self.problems.push(Problem { message, place });
+        let nodes: Vec<&Node> = paths.iter().filter_map(|path| self.root.find(path)).collect();
+        self.problems.push(self.problem(&nodes, message));
     }
 
     /// Refuses one item of the list at `path`.
@@ -80,8 +80,16 @@ impl Findings {
             Value::List(items) => items.get(item).unwrap_or(node),
             _ => node,
         });
-        let place = node.map(|node| self.source.place(&node.origin));
-        self.problems.push(Problem { message, place });
+        self.problems.push(self.problem(node.as_slice(), message));
+    }
+
+    /// A problem at the first of these nodes, in which nothing is shown that one of them hides.
+    fn problem(&self, nodes: &[&Node], message: String) -> Problem {
+        let message = nodes.iter().filter(|node| node.hidden).fold(message, |message, node| match &node.value {
+            Value::Text(text) | Value::Loose(text) => secret::blotted(&message, text),
+            _ => message,
+        });
+        Problem { message, place: nodes.first().map(|node| self.source.place(&node.origin)) }
     }
 
     /// Reads the tree as what the file means. What does not fit is refused and taken out until the rest does.

@@ -57,3 +57,39 @@ pub(crate) fn sounds_secret(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     properties::is_secret(&text) || ["passwd", "token", "credential"].iter().any(|word| text.contains(word))
 }
+
+/// The message with what a hidden value says replaced by stars, also where only a part of it is quoted, as of a list.
+pub(crate) fn blotted(message: &str, value: &str) -> String {
+    let parts = value.split([',', ' ']).map(str::trim).filter(|part| !part.is_empty());
+    let forms =
+        std::iter::once(value.trim()).chain(parts).flat_map(|part| [part.escape_debug().to_string(), part.into()]);
+    forms.fold(message.to_owned(), |message, form| blot_words(&message, &form))
+}
+
+/// Replaces `word` where it is no part of a longer one.
+fn blot_words(message: &str, word: &str) -> String {
+    let (mut out, mut rest) = (String::new(), message);
+    while let Some(at) = rest.find(word).filter(|_| !word.is_empty()) {
+        let (before, behind) = (&rest[..at], &rest[at + word.len()..]);
+        let joins = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        let inside = joins(before.chars().next_back().or(out.chars().next_back())) || joins(behind.chars().next());
+        out.push_str(before);
+        out.push_str(if inside { word } else { STARS });
+        rest = behind;
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quoted_value_is_blotted_out_whole_and_in_parts() {
+        let message = "kafka.topics: \"a/b\": a topic's name has no '/'; see tab/b";
+        assert_eq!(blotted(message, "x, a/b"), "kafka.topics: \"***\": a topic's name has no '/'; see tab/b");
+        assert_eq!(blotted("\"a\\\"b\" is no name", "a\"b"), "\"***\" is no name");
+        assert_eq!(blotted("12 is not 112", "12"), "*** is not 112");
+        assert_eq!(blotted("nothing", ""), "nothing");
+    }
+}
