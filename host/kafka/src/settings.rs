@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::properties::{self, Standing};
 use crate::subscription::{TopicFault, check_topic};
+use crate::sys::check_value;
 
 /// Where a group begins that has nothing committed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -168,6 +169,14 @@ pub enum SettingsError {
         /// What was given.
         value: String,
     },
+    /// A property whose value librdkafka does not take.
+    #[error("property {name}: {words}; correct or remove it in [kafka.properties]")]
+    Value {
+        /// Which one.
+        name: String,
+        /// librdkafka's words.
+        words: String,
+    },
     /// Two settings that cannot go together.
     #[error("{first} contradicts {second}: {reason}")]
     Contradiction {
@@ -230,6 +239,20 @@ impl ClientProperties {
     #[must_use]
     pub fn refusals(settings: &ConsumerSettings) -> Vec<SettingsError> {
         collect(settings).1
+    }
+
+    /// Every property whose value librdkafka does not take. It is asked itself; what several properties mean together shows
+    /// only when there is a client.
+    #[must_use]
+    pub fn refused_values(settings: &ConsumerSettings) -> Vec<SettingsError> {
+        let accepted = settings.properties.iter().filter(|(name, _)| properties::standing(name) == Standing::Accepted);
+        let refused = accepted.filter_map(|(name, value)| {
+            let (raw_name, raw_value) = (CString::new(name.as_str()).ok()?, CString::new(value.as_str()).ok()?);
+            let words = check_value(&raw_name, &raw_value).err()?;
+            let words = if properties::is_secret(name) { "its value is not accepted" } else { words.trim() };
+            Some(SettingsError::Value { name: name.clone(), words: words.to_owned() })
+        });
+        refused.collect()
     }
 
     /// One property's value.

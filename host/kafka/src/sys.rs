@@ -13,7 +13,7 @@ mod mock;
 mod queue;
 
 pub(crate) use batch::{Batch, Message};
-pub(crate) use client::{Client, ClientKind, LogSink, Protocol, Watermark};
+pub(crate) use client::{Client, ClientKind, LogSink, Protocol, Watermark, check_value};
 pub(crate) use event::ClientEvent;
 pub(crate) use list::{List, Row};
 pub(crate) use mock::{Mock, OutgoingRecord};

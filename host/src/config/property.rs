@@ -31,9 +31,16 @@ pub(crate) fn refuse(file: &ConfigFile, findings: &mut Findings) {
     }
 }
 
-/// Refuses what cannot work together, as the Kafka edge sees it.
+/// Refuses values that librdkafka does not take, and what cannot work together, as the Kafka edge sees it.
 pub(crate) fn refuse_contradictions(kafka: &KafkaConfig, findings: &mut Findings) {
-    for error in ClientProperties::refusals(&kafka.consumer_settings(Instant::now())) {
+    let settings = kafka.consumer_settings(Instant::now());
+    let refusals = ClientProperties::refusals(&settings);
+    let is_told = |value: &SettingsError| {
+        let SettingsError::Value { name, .. } = value else { return false };
+        refusals.iter().any(|told| matches!(told, SettingsError::NotANumber { name: told, .. } if told == name))
+    };
+    let values = ClientProperties::refused_values(&settings).into_iter().filter(|value| !is_told(value));
+    for error in values.chain(refusals.iter().cloned()) {
         let named = match &error {
             // The host wants more room there, and said so.
             SettingsError::Contradiction { first, second, .. }
@@ -43,7 +50,7 @@ pub(crate) fn refuse_contradictions(kafka: &KafkaConfig, findings: &mut Findings
             }
             SettingsError::Contradiction { first, second, .. } => vec![first.as_str(), second.as_str()],
             SettingsError::NotANumber { name, .. } => vec![*name],
-            SettingsError::ZeroByte { name } => vec![name.as_str()],
+            SettingsError::ZeroByte { name } | SettingsError::Value { name, .. } => vec![name.as_str()],
             // Said already, at the places where they stand.
             SettingsError::Owned { .. }
             | SettingsError::Refused { .. }

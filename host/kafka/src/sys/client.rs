@@ -32,6 +32,22 @@ pub(crate) enum Protocol {
     Cooperative,
 }
 
+/// Finds out whether librdkafka takes this value for this property. Creates no client.
+///
+/// # Errors
+///
+/// Its words.
+pub(crate) fn check_value(name: &CStr, value: &CStr) -> Result<(), String> {
+    let mut words = [0; 512];
+    // SAFETY: the configuration is ours and freed; name and value are zero-terminated; the buffer's length is told.
+    unsafe {
+        let conf = rd::rd_kafka_conf_new();
+        let set = rd::rd_kafka_conf_set(conf, name.as_ptr(), value.as_ptr(), words.as_mut_ptr(), words.len());
+        rd::rd_kafka_conf_destroy(conf);
+        if set == rd::rd_kafka_conf_res_t::RD_KAFKA_CONF_OK { Ok(()) } else { Err(text(words.as_ptr())) }
+    }
+}
+
 /// Which end of a partition's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watermark {

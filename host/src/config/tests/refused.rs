@@ -108,6 +108,24 @@ fn what_hangs_on_a_value_that_cannot_be_read_is_not_judged() {
 }
 
 #[test]
+fn values_that_librdkafka_does_not_take_are_told_in_its_words() {
+    let text = problems(
+        "[kafka.properties]\n\"isolation.level\" = \"sometimes\"\n\"fetch.wait.max.ms\" = -5\n\"client.rack\" = \"a\"\n\
+         \"session.timeout.ms\" = \"many\"\n\"ssl.key.password\" = \"hunter2\"\n\"check.crcs\" = 7\n",
+    );
+    let wanted = [
+        "11:21: property isolation.level: Invalid value \"sometimes\" for configuration property \"isolation.level\"; correct",
+        "12:23: property fetch.wait.max.ms: Configuration property \"fetch.wait.max.ms\" value -5 is outside allowed range",
+        "14:24: property session.timeout.ms must be a whole number",
+        "16:16: property check.crcs: ",
+    ];
+    assert_eq!(text.lines().count(), wanted.len(), "{text}");
+    for (line, wanted) in text.lines().zip(wanted) {
+        assert!(line.starts_with(&format!("etc/g.toml:{wanted}")), "{line}");
+    }
+}
+
+#[test]
 fn one_cause_is_told_once() {
     let text = problems("[kafka.properties]\n\"session.timeout.ms\" = 9000");
     assert_eq!(text.lines().count(), 1, "{text}");
