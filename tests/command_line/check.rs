@@ -180,6 +180,22 @@ fn machines_get_one_document_whatever_the_end() {
     let [report] = bad.json().try_into().unwrap();
     assert_eq!((bad.code, &report["ok"], &report["exit"]), (78, &false.into(), &78.into()));
     assert!(report["why"].as_str().unwrap().contains("did you mean \"max_records\"?"), "{report}");
+    assert_eq!(report["problems"].as_array().unwrap().len(), 1, "{report}");
+}
+
+#[test]
+fn machines_hear_of_every_problem() {
+    let text = configuration("gristmill-echo", "[retry]\njitter = 3.0\n[batch]\nmax_record = 1\n");
+    let arguments = ["check", "g.toml", "--output", "json", "--set", "batch.workers=2"];
+    let [report] = Run::new().file("g.toml", text).with(&arguments).json().try_into().unwrap();
+    let problem = |place: &str, message: &str| {
+        let problems = report["problems"].as_array().unwrap().iter();
+        let mut here = problems.filter(|problem| problem["place"] == place);
+        here.any(|problem| problem["message"].as_str().unwrap().starts_with(message))
+    };
+    assert!(problem("g.toml:10:10", "retry.jitter (3)"), "{report}");
+    assert!(problem("g.toml:12:1", "unknown key \"max_record\""), "{report}");
+    assert!(problem("flag --set batch.workers", "batch.workers = 2"), "{report}");
 }
 
 #[test]

@@ -54,11 +54,11 @@ fn topics_are_found_with_their_partitions() {
 }
 
 #[test]
-fn a_topic_that_is_not_there_is_named() {
+fn every_topic_that_is_not_there_is_named() {
     let cluster = MockCluster::start(1).unwrap();
     cluster.create_topic("others", 1).unwrap();
     let text = configuration("gristmill-echo", "").replace("127.0.0.1:1", &cluster.bootstrap_servers());
-    let text = text.replace("[\"orders\"]", "[\"others\", \"missing\"]");
+    let text = text.replace("[\"orders\"]", "[\"gone\", \"others\", \"missing\"]");
     let ended = Run::new().file("g.toml", text).with(&["check", "g.toml", "--online"]);
-    ended.refused(78, &["the brokers know no topic missing", "create it, or correct kafka.topics"]);
+    ended.refused(78, &["the brokers know no topic gone, missing", "create it, or correct kafka.topics"]);
 }

@@ -10,11 +10,11 @@ use gristmill_guest::{Engine, EngineSettings, Plugin};
 use gristmill_kafka::ClientErrorKind;
 use serde::Serialize;
 
-use crate::config::{Config, Loaded, OriginLine, PluginConfig, Span};
+use crate::config::{Config, Loaded, OriginLine, PluginConfig, Problem, Span};
 use crate::exit::{self, Exit};
 use crate::plugin_file::{self, NamedBy};
 
-use super::config_args::ConfigArgs;
+use super::config_args::{ConfigArgs, NotLoaded};
 use super::console::Console;
 use super::{Output, OutputArgs};
 
@@ -50,9 +50,25 @@ struct Report<'r> {
     warnings: &'r [String],
     #[serde(skip_serializing_if = "<[OriginLine]>::is_empty")]
     origins: &'r [OriginLine],
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<ProblemLine>,
     exit: u8,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<&'r str>,
+}
+
+/// What is wrong with a configuration, and where.
+#[derive(Serialize)]
+struct ProblemLine {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<String>,
+    message: String,
+}
+
+impl From<Problem> for ProblemLine {
+    fn from(Problem { place, message }: Problem) -> Self {
+        Self { place: place.map(|place| place.to_string()), message }
+    }
 }
 
 /// A topic that the brokers know.
@@ -76,24 +92,26 @@ pub(super) fn run(args: CheckArgs, console: &mut Console) -> Exit {
             report(found, output, console);
             Exit::clean()
         }
-        Err(exit) => {
+        Err(NotLoaded { exit, problems }) => {
             if output == Output::Json {
-                console.say_json(&Report { exit: exit.code(), why: exit.why(), ..Report::default() });
+                let problems = problems.into_iter().map(ProblemLine::from).collect();
+                console.say_json(&Report { exit: exit.code(), why: exit.why(), problems, ..Report::default() });
             }
             exit
         }
     }
 }
 
-fn look(args: CheckArgs, console: &mut Console) -> Result<Found, Exit> {
+fn look(args: CheckArgs, console: &mut Console) -> Result<Found, NotLoaded> {
     let loaded = args.config.load(console)?;
     if args.origin {
         // Origins are asked for when something is wrong: they need no plugin.
         return Ok(Found { loaded, plugin: None, topics: Vec::new() });
     }
-    let plugin = Some(load_plugin(&loaded.config.plugin)?);
+    let alone = |exit| NotLoaded { exit, problems: Vec::new() };
+    let plugin = Some(load_plugin(&loaded.config.plugin).map_err(alone)?);
     let wait = args.wait.map_or(loaded.config.start.wait, |wait| wait.0);
-    let topics = if args.online { reach(&loaded.config, wait)? } else { Vec::new() };
+    let topics = if args.online { reach(&loaded.config, wait).map_err(alone)? } else { Vec::new() };
     Ok(Found { loaded, plugin, topics })
 }
 
@@ -101,17 +119,30 @@ fn look(args: CheckArgs, console: &mut Console) -> Result<Found, Exit> {
 fn reach(config: &Config, wait: Duration) -> Result<Vec<Topic>, Exit> {
     let settings = config.consumer_settings(Instant::now());
     let reach = gristmill_kafka::reach(&settings, wait).map_err(|error| Exit::from(&error))?;
-    reach.topics.into_iter().map(|(topic, found)| match found {
-        Ok(partitions) => Ok(Topic { topic, partitions }),
-        Err(ClientErrorKind::Authorization | ClientErrorKind::Authentication) => {
-            let why = format!("the brokers do not let this user read the topic {topic}; give it the right to, and to use the group");
-            Err(Exit::because(exit::NOT_AUTHORISED, why))
+    let (mut topics, mut denied, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+    for (topic, found) in reach.topics {
+        match found {
+            Ok(partitions) => topics.push(Topic { topic, partitions }),
+            Err(ClientErrorKind::Authorization | ClientErrorKind::Authentication) => denied.push(topic),
+            Err(
+                ClientErrorKind::UnknownTopic
+                | ClientErrorKind::Unreachable
+                | ClientErrorKind::Protocol
+                | ClientErrorKind::Other,
+            ) => missing.push(topic),
         }
-        Err(ClientErrorKind::UnknownTopic | ClientErrorKind::Unreachable | ClientErrorKind::Protocol | ClientErrorKind::Other) => {
-            let why = format!("the brokers know no topic {topic}; create it, or correct kafka.topics");
-            Err(Exit::because(exit::MISFIT, why))
-        }
-    }).collect()
+    }
+    let why_denied = (!denied.is_empty()).then(|| {
+        let topics = denied.join(", ");
+        format!("the brokers do not let this user read the topic {topics}; give it the right to, and to use the group")
+    });
+    let why_missing = (!missing.is_empty()).then(|| {
+        let topics = missing.join(", ");
+        format!("the brokers know no topic {topics}; create it, or correct kafka.topics")
+    });
+    let code = if why_denied.is_some() { exit::NOT_AUTHORISED } else { exit::MISFIT };
+    let why: Vec<String> = why_denied.into_iter().chain(why_missing).collect();
+    if why.is_empty() { Ok(topics) } else { Err(Exit::because(code, why.join("; "))) }
 }
 
 fn load_plugin(config: &PluginConfig) -> Result<Plugin, Exit> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::config::{self, Loaded, Request};
+use crate::config::{self, Loaded, Problem, Request};
 use crate::exit::{self, Exit};
 
 use super::console::Console;
@@ -33,9 +33,24 @@ pub(crate) struct OverlayArgs {
     property: Vec<String>,
 }
 
+/// Why there is no configuration.
+#[derive(Debug)]
+pub(crate) struct NotLoaded {
+    /// How the process ends for it.
+    pub(crate) exit: Exit,
+    /// What is wrong with the file; nothing when the command line was.
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl From<NotLoaded> for Exit {
+    fn from(not_loaded: NotLoaded) -> Self {
+        not_loaded.exit
+    }
+}
+
 impl ConfigArgs {
     /// Reads the configuration; problems are shown on the console.
-    pub(crate) fn load(self, console: &mut Console) -> Result<Loaded, Exit> {
+    pub(crate) fn load(self, console: &mut Console) -> Result<Loaded, NotLoaded> {
         let path = self.config.or(self.config_flag).unwrap_or_default();
         self.overlays.load(path, console)
     }
@@ -54,17 +69,17 @@ impl OverlayArgs {
     }
 
     /// Reads the configuration at `path`; problems are shown on the console.
-    pub(crate) fn load(self, path: PathBuf, console: &mut Console) -> Result<Loaded, Exit> {
+    pub(crate) fn load(self, path: PathBuf, console: &mut Console) -> Result<Loaded, NotLoaded> {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         };
         let mut request = Request::new(&path, std::env::vars_os().filter_map(text).collect());
-        let usage = |message| Exit::because(exit::USAGE, message);
+        let usage = |message| NotLoaded { exit: Exit::because(exit::USAGE, message), problems: Vec::new() };
         self.set.iter().try_for_each(|written| request.set(written)).map_err(usage)?;
         self.property.iter().try_for_each(|written| request.property(written)).map_err(usage)?;
         let loaded = config::load(request).map_err(|error| {
             console.show(&error);
-            Exit::from(&error)
+            NotLoaded { exit: Exit::from(&error), problems: error.problems }
         })?;
         for warning in &loaded.config.warnings {
             tracing::warn!("{warning}");

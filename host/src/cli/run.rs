@@ -19,6 +19,6 @@ pub(super) struct RunArgs {
 pub(super) fn run(args: RunArgs, quiet: bool) -> Exit {
     let live = if quiet { None } else { LiveLine::on_terminal() };
     // On another thread, with a console of its own, since reading may wait for a pipe or a slow disk and a signal must not.
-    let config = || args.config.load(&mut Console::new()).map(|loaded| loaded.config);
+    let config = || Ok(args.config.load(&mut Console::new())?.config);
     pipeline::run(config, Company::alone(live))
 }
