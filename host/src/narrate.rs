@@ -179,6 +179,14 @@ fn position_words(trouble: &OffsetTrouble) -> String {
         OffsetTrouble::NothingCommitted => "the group has committed nothing and kafka.auto_offset_reset is \"error\"; \
              commit a start with Kafka's own tool, or choose earliest or latest"
             .to_owned(),
+        OffsetTrouble::OutOfRange { wanted, low: Some(low), high: Some(high) } if (low..=high).contains(&wanted) => {
+            format!(
+                "offset {} is in the log, which reaches from {} to {}, but not what came before it: the log lost its end and \
+                 was written anew; move the group's offset back to where the two part with Kafka's own tool, or set \
+                 kafka.on_out_of_range to earliest or latest to go on there, knowing that records are skipped or repeated",
+                wanted.0, low.0, high.0
+            )
+        }
         OffsetTrouble::OutOfRange { wanted, low, high } => format!(
             "offset {} is not in the log, which reaches from {} to {}; set kafka.on_out_of_range to earliest or latest to \
              go on there, knowing that records are skipped or repeated",
@@ -260,6 +268,18 @@ mod tests {
             let line = told(&report);
             assert!(line.contains(r#"row 1\nrow 2 "xxx"#) && line.contains("x…"), "{line}");
             assert!(line.chars().count() < 450, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_offset_that_the_log_has_is_not_called_missing() {
+        let words = |wanted| {
+            let (low, high) = (Some(NextOffset(50)), Some(NextOffset(120)));
+            position_words(&OffsetTrouble::OutOfRange { wanted: NextOffset(wanted), low, high })
+        };
+        assert!(words(100).contains("was written anew"), "{}", words(100));
+        for wanted in [49, 121] {
+            assert!(words(wanted).contains("is not in the log"), "{}", words(wanted));
         }
     }
 }

@@ -46,6 +46,19 @@ pub fn damage(file: &Path, offset: i64, damage: Damage) {
     fs::write(file, bytes).unwrap_or_else(|error| panic!("cannot write {}: {error}", file.display()));
 }
 
+/// Cuts off the batch that holds the record at `offset`, and all behind it: the log of a replica that becomes the leader
+/// without having had them.
+///
+/// # Panics
+///
+/// When the file has no such batch.
+pub fn cut_off(file: &Path, offset: i64) {
+    let mut bytes = fs::read(file).unwrap_or_else(|error| panic!("cannot read {}: {error}", file.display()));
+    let place = batch_with(&bytes, offset).unwrap_or_else(|| panic!("no record {offset} in {}", file.display()));
+    bytes.truncate(place.start);
+    fs::write(file, bytes).unwrap_or_else(|error| panic!("cannot write {}: {error}", file.display()));
+}
+
 /// The bytes of the batch that holds the record at `offset`.
 fn batch_with(log: &[u8], offset: i64) -> Option<Range<usize>> {
     let mut start = 0;

@@ -15,7 +15,7 @@ mod temporary;
 mod wire;
 
 pub use broker::{shared_broker, unique};
-pub use damage::{Damage, damage};
+pub use damage::{Damage, cut_off, damage};
 pub use host::{Host, plugin};
 pub use lines::Lines;
 pub use load::{Loaded, create_topic, load, load_compressed, load_more, put, recreate_topic};

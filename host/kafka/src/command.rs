@@ -88,7 +88,7 @@ fn send(shared: &Shared, id: RequestId, offsets: &[CommitOffset], metadata: &str
         if let Some(name) = shared.topics.name(offset.partition.topic) {
             let epoch = offset.leader_epoch.map(|epoch| epoch.0);
             let metadata = shared.topics.ids.marked(&name.raw, metadata);
-            list.push_commit(&name.raw, offset.partition.number, offset.next.0, epoch, &metadata);
+            list.push_with_epoch(&name.raw, offset.partition.number, offset.next.0, epoch, &metadata);
         }
     }
     let sent = if partitions.is_empty() {

@@ -41,6 +41,7 @@ pub(crate) fn run(shared: &Shared) {
             Next::Work(Work::Seek { id, targets }) => jobs.add(SeekJob::answering(shared, id, targets)),
             Next::Work(Work::Begin(assignments)) => jobs.add(SeekJob::beginning(shared, assignments)),
             Next::Work(Work::Repair(partition)) => jobs.add_repair(&shared.ownership.lock(), partition),
+            Next::Work(Work::Confirm(partitions)) => jobs.add_confirmation(&shared.ownership.lock(), &partitions),
             Next::Fetch => {}
         }
         recreation::look(shared, &mut shared.ownership.lock());

@@ -25,6 +25,7 @@ mod error;
 mod event;
 mod events;
 mod fetch;
+mod history;
 mod log;
 mod lookup;
 mod mock;

@@ -54,8 +54,8 @@ pub(crate) struct Owned {
     pub(crate) announced: bool,
     /// An error that keeps coming.
     pub(crate) trouble: Option<Trouble>,
-    /// True from an error about the stored bytes until the client was put back to before it: what it gives meanwhile lies
-    /// behind records that were not read.
+    /// True until the client was put where we are, after an error about the stored bytes or an assignment: what it gives
+    /// meanwhile may lie behind records that were not read.
     pub(crate) astray: bool,
     /// Commits on their way.
     pub(crate) commits_out: u32,

@@ -27,6 +27,8 @@ pub(crate) enum Work {
     Begin(Vec<Assignment>),
     /// Read a partition again from the next expected offset, since librdkafka's own position is wrong.
     Repair(Partition),
+    /// The same for partitions that were just assigned: their position may be in the log no more, which a seek finds out.
+    Confirm(Vec<Partition>),
 }
 
 /// The meeting place.

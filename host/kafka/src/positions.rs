@@ -128,7 +128,9 @@ fn committed_of(
 /// What a look-up found for one partition, unless it was committed for an older topic of that name.
 pub(crate) fn committed_here(shared: &Shared, row: &Row) -> Option<NextOffset> {
     let is_here = row.offset >= 0 && !shared.topics.ids.is_of_older(&row.topic, &row.metadata);
-    is_here.then_some(NextOffset(row.offset))
+    let next = is_here.then_some(NextOffset(row.offset))?;
+    shared.history.note(shared.topics.partition(&row.topic, row.partition), next, row.leader_epoch);
+    Some(next)
 }
 
 /// The ends of the logs, as far as they can be learned in time. All together costs two requests for each broker; only
@@ -195,9 +197,13 @@ fn start_of(shared: &Shared, partition: Partition, committed: Option<NextOffset>
         (Some(wanted), Some((low, high))) => {
             // Under `read_committed` the known end is the end of what is committed. A position behind it need not be
             // wrong, so only a fetch can tell; this may be the assignment after one that did.
-            let certain = shared.settings.reads_uncommitted() || shared.refused.is(partition, wanted);
+            let refused = shared.refused.is(partition, wanted);
+            let certain = shared.settings.reads_uncommitted() || refused;
             let behind = certain && wanted.0 > high;
-            if wanted.0 >= low && !behind {
+            // The log was cut off and written anew: it has the offset and not its past. Held, the next fetch says so again;
+            // moved by policy, it must not be tried without an end.
+            let foreign = refused && shared.settings.on_out_of_range != RangePolicy::Hold;
+            if wanted.0 >= low && !behind && !foreign {
                 return Start::Known(StartPosition::Committed(wanted));
             }
             match shared.settings.on_out_of_range {

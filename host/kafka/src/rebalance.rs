@@ -14,6 +14,7 @@ use crate::error::ClientErrorKind;
 use crate::event::Event;
 use crate::lookup::LookupOrder;
 use crate::ownership::{Owned, Reading, remove, withdraw_unannounced};
+use crate::parking::Work;
 use crate::positions::{self, Patience, Start};
 use crate::shared::Shared;
 use crate::sys::{Code, List, OFFSET_END, OFFSET_INVALID, Protocol, Row, code_name};
@@ -44,8 +45,11 @@ pub(crate) fn assign(shared: &Shared, rows: &[Row]) {
         return;
     }
     pause(shared, &plans);
-    publish(shared, &plans);
+    let unconfirmed = publish(shared, &plans);
     drop(parked);
+    if !unconfirmed.is_empty() {
+        shared.parking.leave_work(Work::Confirm(unconfirmed));
+    }
     let pending: Vec<(Partition, Epoch)> = plans
         .iter()
         .filter(|plan| plan.reading == Reading::Pending)
@@ -115,19 +119,27 @@ fn pause(shared: &Shared, plans: &[Plan]) {
     }
 }
 
-/// Makes the partitions ours and tells the core, in one step under the lock.
-fn publish(shared: &Shared, plans: &[Plan]) {
+/// Makes the partitions ours and tells the core, in one step under the lock. Gives those that are to be sought before
+/// anything of them counts: the client compares a position with the log's history when it is sought, not when assigned.
+fn publish(shared: &Shared, plans: &[Plan]) -> Vec<Partition> {
     let mut table = shared.ownership.lock();
+    let mut unconfirmed = Vec::new();
     for plan in plans {
+        let partition = plan.assignment.partition;
         let expected = NextOffset(plan.offset.max(0));
-        let owned = Owned::new(plan.assignment.epoch, expected, plan.reading);
-        table.insert(plan.assignment.partition, owned);
+        let mut owned = Owned::new(plan.assignment.epoch, expected, plan.reading);
+        if owned.reading == Reading::On && shared.history.before(partition, expected).is_some() {
+            owned.astray = true;
+            unconfirmed.push(partition);
+        }
+        table.insert(partition, owned);
     }
     let known: Vec<Assignment> =
         plans.iter().filter(|plan| plan.reading != Reading::Pending).map(|plan| plan.assignment).collect();
     if !known.is_empty() {
         shared.input(Input::Assigned(known));
     }
+    unconfirmed
 }
 
 /// Gives partitions up.

@@ -60,8 +60,13 @@ impl SeekJobs {
     /// Puts a repair in line, if the partition is still read and no other waits to do the same.
     pub(crate) fn add_repair(&mut self, table: &Table, partition: Partition) {
         if !self.0.iter().any(|job| job.repairs(partition)) {
-            self.0.extend(SeekJob::repairing(table, partition));
+            self.0.extend(SeekJob::repairing(table, &[partition]));
         }
+    }
+
+    /// Puts the first seek of newly assigned partitions in line.
+    pub(crate) fn add_confirmation(&mut self, table: &Table, partitions: &[Partition]) {
+        self.0.extend(SeekJob::repairing(table, partitions));
     }
 
     /// True when there is nothing to try.
@@ -141,11 +146,14 @@ impl SeekJob {
         Self::new(Purpose::Begin(assignments), left)
     }
 
-    /// A seek to where we are already, if the partition is still read.
-    fn repairing(table: &Table, partition: Partition) -> Option<Self> {
-        let owned = table.get(&partition).filter(|owned| owned.reading == Reading::On)?;
-        let target = Target { partition, epoch: owned.current, next: owned.expected };
-        Some(Self::new(Purpose::Repair, vec![target]))
+    /// A seek to where we are already, for those partitions that are still read.
+    fn repairing(table: &Table, partitions: &[Partition]) -> Option<Self> {
+        let target = |partition: &Partition| {
+            let owned = table.get(partition).filter(|owned| owned.reading == Reading::On)?;
+            Some(Target { partition: *partition, epoch: owned.current, next: owned.expected })
+        };
+        let targets: Vec<Target> = partitions.iter().filter_map(target).collect();
+        (!targets.is_empty()).then(|| Self::new(Purpose::Repair, targets))
     }
 
     /// Tries once. True when the job is done and answered.
@@ -219,7 +227,7 @@ impl SeekJob {
 
     /// Seeks all that is left; gives those that the client now stands at.
     fn seek_once(&self, shared: &Shared) -> Vec<Target> {
-        let mut list = shared.list(self.left.iter().map(|target| (&target.partition, target.next.0)));
+        let mut list = shared.seek_list(self.left.iter().map(|target| (target.partition, target.next)));
         if let Err((code, text)) = shared.client.seek(&mut list, CALL_WAIT) {
             tracing::debug!(?code, text, "seek call failed");
         }
@@ -322,7 +330,7 @@ mod tests {
     #[test]
     fn a_repair_that_a_seek_overtook_is_dropped() {
         let mut table = table(&[P]);
-        let mut repair = SeekJob::repairing(&table, P).expect("it is read");
+        let mut repair = SeekJob::repairing(&table, &[P]).expect("it is read");
         let owned = table.get_mut(&P).expect("just put in");
         owned.reading = Reading::Seeking;
         repair.drop_what_was_overtaken(&table);
@@ -338,7 +346,7 @@ mod tests {
     #[test]
     fn a_repair_leads_to_where_its_reading_stands_at_each_try() {
         let mut table = table(&[P]);
-        let mut repair = SeekJob::repairing(&table, P).expect("it is read");
+        let mut repair = SeekJob::repairing(&table, &[P]).expect("it is read");
         table.get_mut(&P).expect("just put in").expected = NextOffset(107);
         repair.drop_what_was_overtaken(&table);
         assert_eq!(next_of(&repair), [NextOffset(107)]);

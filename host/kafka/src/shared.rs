@@ -9,13 +9,14 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use gristmill_core::io::{Input, RevokeId};
-use gristmill_core::record::{Epoch, Partition};
+use gristmill_core::record::{Epoch, NextOffset, Partition};
 use gristmill_core::time::Moment;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::arena::{Credit, RecordBody};
 use crate::command::CommitOrder;
 use crate::event::Event;
+use crate::history::History;
 use crate::lookup::LookupOrder;
 use crate::ownership::Ownership;
 use crate::parking::Parking;
@@ -40,6 +41,7 @@ pub(crate) struct Shared {
     pub(crate) credit: Arc<Credit>,
     pub(crate) revocations: Revocations,
     pub(crate) refused: Refused,
+    pub(crate) history: History,
     /// For the command thread; wake it through `commit_ends` after sending.
     pub(crate) commit_orders: Sender<CommitOrder>,
     /// For the look-up thread.
@@ -79,6 +81,7 @@ impl Shared {
             credit,
             revocations: Revocations::default(),
             refused: Refused::default(),
+            history: History::default(),
             commit_orders,
             lookup_orders,
             closing: AtomicBool::new(false),
@@ -119,6 +122,19 @@ impl Shared {
         for (partition, offset) in rows {
             if let Some(name) = self.topics.name(partition.topic) {
                 list.push(&name.raw, partition.number, offset);
+            }
+        }
+        list
+    }
+
+    /// A list of positions to seek to. With the epoch before a position, the client makes sure that the log still has that
+    /// position's past.
+    pub(crate) fn seek_list(&self, positions: impl IntoIterator<Item = (Partition, NextOffset)>) -> List {
+        let mut list = List::new();
+        for (partition, next) in positions {
+            if let Some(name) = self.topics.name(partition.topic) {
+                let epoch = self.history.before(partition, next);
+                list.push_with_epoch(&name.raw, partition.number, next.0, epoch, &[]);
             }
         }
         list

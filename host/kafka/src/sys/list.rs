@@ -57,8 +57,8 @@ impl List {
         }
     }
 
-    /// Adds a partition to commit, with the leader epoch of its last record and the commit's metadata.
-    pub(crate) fn push_commit(
+    /// Adds a partition at an offset, with the leader epoch of the record before it and the metadata of a commit.
+    pub(crate) fn push_with_epoch(
         &mut self,
         topic: &CStr,
         partition: i32,
