@@ -35,7 +35,7 @@ struct Cli {
 
 const AFTER_HELP: &str = "Exit codes: 0 done, 1 unexpected, 2 usage, 65 the plugin said fatal, 69 brokers unreachable at start, \
 70 host bug, 71 fenced by another member, 75 retries or faults spent (call: retryable), 76 call: the plugin broke, \
-77 not authorised, 78 configuration or plugin does not fit, 101 panic, 124 stopped before the running batch ended. \
+77 not authorised, 78 configuration or plugin does not fit, 101 panic, 124 stopped before all was done that a stop waits for. \
 The last line on stderr says why and what to do.";
 
 /// Heading of the flags about logs.

@@ -41,7 +41,7 @@ pub(crate) async fn load(
         if asks.poll_recv(cx).is_ready() {
             return Poll::Ready(Err(Exit::because(
                 exit::CLEAN,
-                "stopped as it was asked to, before anything was read",
+                "stopped as it was asked to, before any record was read",
             )));
         }
         let gone = |_| Err(Exit::because(exit::HOST_BUG, "loading ended without a word; please report it"));

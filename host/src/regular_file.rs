@@ -21,12 +21,12 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 /// # Errors
 /// The system's words, more bytes than that, or bytes that are no UTF-8.
 pub(crate) fn read_text(file: File, bytes_max: u64) -> io::Result<String> {
-    let mut text = String::new();
-    let read = file.take(bytes_max.saturating_add(1)).read_to_string(&mut text)?;
-    if read as u64 > bytes_max {
+    let mut bytes = Vec::new();
+    // The size is judged first: cut off, a text may end within a character.
+    if file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes)? as u64 > bytes_max {
         return Err(io::Error::other(format!("it has more than {} MiB", bytes_max >> 20)));
     }
-    Ok(text)
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.utf8_error()))
 }
 
 /// What a file is that is no regular one.

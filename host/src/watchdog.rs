@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A thread that watches one loop.
 #[derive(Debug)]
@@ -53,13 +53,18 @@ impl Drop for Watchdog {
 impl Beat {
     /// Watches until a turn takes longer than `limit` (true) or the loop is over (false).
     fn stalls(&self, limit: Duration) -> bool {
-        let mut since = (self.turns.load(Ordering::Relaxed), Instant::now());
+        let pause = (limit / 4).min(Duration::from_secs(1));
+        let mut seen = (self.turns.load(Ordering::Relaxed), Duration::ZERO);
         while !self.over.load(Ordering::Acquire) {
-            std::thread::park_timeout((limit / 4).min(Duration::from_secs(1)));
+            std::thread::park_timeout(pause);
             let turns = self.turns.load(Ordering::Relaxed);
-            if turns != since.0 || self.idle.load(Ordering::Acquire) {
-                since = (turns, Instant::now());
-            } else if since.1.elapsed() > limit {
+            if turns != seen.0 || self.idle.load(Ordering::Acquire) {
+                seen = (turns, Duration::ZERO);
+                continue;
+            }
+            // Looks are counted and not time: while the process is stopped, neither it nor the loop gets on.
+            seen.1 += pause;
+            if seen.1 > limit {
                 return true;
             }
         }

@@ -46,7 +46,7 @@ fn place(lines: &[String], text: &str) -> usize {
 #[test]
 fn a_stop_is_acknowledged_before_what_it_waits_for() {
     let cluster = cluster();
-    put(&cluster, "sleep:2000");
+    put(&cluster, "sleep:6000");
     let host = run(&cluster);
     host.wait_for_line("handed a batch over", SOON);
     host.signal("TERM");
@@ -129,7 +129,11 @@ fn a_stop_that_comes_while_the_host_starts_is_heard() {
         let (code, lines) = host.wait_for_end(SOON);
         assert_eq!(code, 0, "{slow}: {lines:#?}");
         let last = lines.last().map(String::as_str);
-        assert_eq!(last, Some("gristmill: stopped as it was asked to, before anything was read"), "{slow}: {lines:#?}");
+        assert_eq!(
+            last,
+            Some("gristmill: stopped as it was asked to, before any record was read"),
+            "{slow}: {lines:#?}"
+        );
     }
 }
 

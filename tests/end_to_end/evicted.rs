@@ -21,7 +21,7 @@ fn an_evicted_member_commits_nothing_and_comes_back_with_the_consumer_protocol()
 
 fn evict(pipeline: Pipeline<'_>) {
     // One partition: whoever has it has all. The batch outlives the silence, and is answered with ok after it.
-    let pipeline = pipeline.batches_of(50).setting("pause_ms", "500").set("plugin.limits", "time", "\"60s\"");
+    let pipeline = pipeline.batches_of(50).setting("pause_ms", "3000").set("plugin.limits", "time", "\"60s\"");
     let loaded = pipeline.load(1, 200);
     let frozen = pipeline.run();
     wait_until_handed_over(&frozen, 50, SOON);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gristmill_tests::{Seen, shared_broker};
 
-use crate::pipeline::{Pipeline, SOON, stop, wait_until_all_seen, wait_until_handed_over};
+use crate::pipeline::{Pipeline, SOON, last, stop, wait_until_all_seen, wait_until_handed_over};
 
 /// O1: a committed offset whose records were deleted holds its partition; the others flow.
 #[test]
@@ -57,6 +57,8 @@ fn a_topic_that_is_recreated_at_once_is_read_from_its_start() {
     pipeline.wait_until_committed(&new.end_offsets(), SOON);
     let lines = stop(host);
     assert_eq!(Seen::from_lines(after_recreation(&lines)).repeats(), 0);
+    let told = lines.iter().filter(|line| line.contains("the topic was deleted and created again")).count();
+    assert_eq!(told, 2, "once for each partition: {}", last(&lines));
 }
 
 /// O1: where nothing may be assumed, the new topic is held.

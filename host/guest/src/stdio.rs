@@ -354,7 +354,9 @@ mod tests {
             assert_eq!(output.dropped_bytes() == 0, bytes_max == u64::MAX);
             began.elapsed()
         };
-        let (printed, dropped) = (flood(u64::MAX), flood(0));
+        // The least of several: whatever else the machine does only adds.
+        let least = |bytes_max| (0..5).map(|_| flood(bytes_max)).min().unwrap_or_default();
+        let (printed, dropped) = (least(u64::MAX), least(0));
         assert!(dropped * 20 < printed, "{dropped:?} for what was dropped, {printed:?} for what was not");
     }
 

@@ -61,6 +61,7 @@ pub(crate) fn begin(shared: Arc<Shared>, threads: Threads, wait: Duration, outbo
     let deadline = Instant::now() + wait;
     threads.close_by.set(deadline.checked_sub(RESERVE.min(wait / 2)).unwrap_or(deadline));
     let (left, has_left) = channel();
+    let without_threads = outbox.clone();
     let closer = std::thread::Builder::new().name("kafka-close".into()).spawn(move || close(shared, threads, &left));
     let watch = move || {
         let news = match has_left.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
@@ -71,6 +72,7 @@ pub(crate) fn begin(shared: Arc<Shared>, threads: Threads, wait: Duration, outbo
     };
     if closer.is_err() || std::thread::Builder::new().name("kafka-close-watch".into()).spawn(watch).is_err() {
         tracing::error!("no thread for closing could be started; the client is left as it is");
+        let _ = without_threads.send(Event::CloseTimedOut);
     }
 }
 

@@ -78,19 +78,17 @@ pub(crate) fn run(shared: &Shared, orders: &Receiver<CommitOrder>) {
 
 /// Sends what is still ours. `None`: nothing was, or it could not be sent, and that was answered.
 fn send(shared: &Shared, id: RequestId, offsets: &[CommitOffset], metadata: &str, ticket: usize) -> Option<Sent> {
-    let mut list = List::new();
     let mut table = shared.ownership.lock();
-    recreation::look(shared, &mut table);
-    let ours = ours(&table, offsets);
-    let partitions: Vec<(Partition, Epoch)> =
-        ours.iter().map(|(offset, assigned)| (offset.partition, *assigned)).collect();
-    for (offset, _) in &ours {
-        if let Some(name) = shared.topics.name(offset.partition.topic) {
-            let epoch = offset.leader_epoch.map(|epoch| epoch.0);
-            let metadata = shared.topics.ids.marked(&name.raw, metadata);
-            list.push_with_epoch(&name.raw, offset.partition.number, offset.next.0, epoch, &metadata);
+    let (list, partitions) = loop {
+        let heard = shared.topics.ids.heard();
+        recreation::begin_anew(shared, &mut table);
+        let ours = ours(&table, offsets);
+        let list = list_of(shared, &ours, metadata);
+        // Heard of later, the mark may be that of a topic in which these offsets mean nothing.
+        if shared.topics.ids.heard() == heard {
+            break (list, ours.iter().map(|(offset, assigned)| (offset.partition, *assigned)).collect::<Vec<_>>());
         }
-    }
+    };
     let sent = if partitions.is_empty() {
         Err(RequestError::NotOurs)
     } else {
@@ -112,6 +110,18 @@ fn send(shared: &Shared, id: RequestId, offsets: &[CommitOffset], metadata: &str
             None
         }
     }
+}
+
+fn list_of(shared: &Shared, ours: &[(CommitOffset, Epoch)], metadata: &str) -> List {
+    let mut list = List::new();
+    for (offset, _) in ours {
+        if let Some(name) = shared.topics.name(offset.partition.topic) {
+            let epoch = offset.leader_epoch.map(|epoch| epoch.0);
+            let metadata = shared.topics.ids.marked(&name.raw, metadata);
+            list.push_with_epoch(&name.raw, offset.partition.number, offset.next.0, epoch, &metadata);
+        }
+    }
+    list
 }
 
 /// What may still be committed, each with the epoch of its assignment.

@@ -5,7 +5,7 @@
 
 use std::ffi::CStr;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -48,7 +48,7 @@ impl Consumer {
     pub fn start(settings: ConsumerSettings, outbox: UnboundedSender<Event>) -> Result<Self, StartError> {
         let properties = ClientProperties::of(&settings)?;
         let topics = Arc::new(Topics::default());
-        let (log, lines) = channel();
+        let (log, lines) = sync_channel(log::LINES_WAITING_MAX);
         let tap = log::tap(&properties, Arc::clone(&topics), log);
         let client = create(ClientKind::Consumer, &properties.telling_of_topics(), tap)?;
         let reports = client.events().ok_or_else(|| StartError::Client { text: "it has no group".to_owned() })?;

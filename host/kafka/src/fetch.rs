@@ -44,7 +44,7 @@ pub(crate) fn run(shared: &Shared) {
             Next::Work(Work::Confirm(partitions)) => jobs.add_confirmation(&shared.ownership.lock(), &partitions),
             Next::Fetch => {}
         }
-        recreation::look(shared, &mut shared.ownership.lock());
+        recreation::begin_anew(shared, &mut shared.ownership.lock());
         jobs.step(shared);
         let wait = if jobs.is_empty() { IDLE_WAIT } else { SEEK_AGAIN };
         if shared.credit.wait(wait, &shared.parking.attention) {
@@ -89,7 +89,7 @@ fn pass_on(shared: &Shared, batch: &Batch<'_>, pace: &mut Pace) {
     let builder = ChunkBuilder::new(&shared.credit, batch.len(), bytes, shared.settings.headers);
     let mut passing = Passing { shared, builder, facts: Vec::with_capacity(batch.len()), dropped: 0, news: Vec::new() };
     let mut table = shared.ownership.lock();
-    recreation::look(shared, &mut table);
+    recreation::begin_anew(shared, &mut table);
     let mut from = 0;
     while from < batch.len() {
         from = passing.take_run(&mut table, batch, from);

@@ -8,6 +8,7 @@
 //! | fetch | `fetch`, `seek`, `trouble` | takes records from a private queue, stamps them with their epochs, seeks |
 //! | events | `events`, `rebalance`, `positions` | serves rebalances, errors, statistics; keeps the membership alive |
 //! | command | `command` | commits, within a bound |
+//! | fetch, command, events | `recreation` | lets partitions of a recreated topic begin anew |
 //! | look-up | `lookup` | waits for answers that must keep nobody else waiting |
 //!
 //! Everything they find out comes through one ordered, unbounded channel as an [`Event`]. What bounds it is not the

@@ -3,7 +3,7 @@
 
 use std::ffi::CStr;
 use std::sync::Arc;
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
 use crate::settings::ClientProperties;
@@ -19,6 +19,9 @@ const WINDOW: Duration = Duration::from_secs(10);
 const INFO: i32 = 6;
 const DEBUG: i32 = 7;
 
+/// So many lines wait for the event thread, which a rebalance may keep from them; later ones are dropped.
+pub(crate) const LINES_WAITING_MAX: usize = 1024;
+
 /// One line.
 pub(crate) struct LogLine {
     /// Severity as syslog counts: 3 and less is an error, 4 a warning.
@@ -31,7 +34,7 @@ pub(crate) struct LogLine {
 
 /// Hears a consumer's lines: learns topic ids from them at once, and leaves those that the operator wants to see for the
 /// event thread.
-pub(crate) fn tap(properties: &ClientProperties, topics: Arc<Topics>, lines: Sender<LogLine>) -> LogSink {
+pub(crate) fn tap(properties: &ClientProperties, topics: Arc<Topics>, lines: SyncSender<LogLine>) -> LogSink {
     let shown = shown_level(properties);
     Box::new(move |level, facility, text| {
         if level >= DEBUG {
@@ -39,8 +42,8 @@ pub(crate) fn tap(properties: &ClientProperties, topics: Arc<Topics>, lines: Sen
         }
         if level <= shown {
             let owned = |chars: &CStr| chars.to_string_lossy().into_owned();
-            // Without the thread the consumer is closed, and nobody is left to read it.
-            let _ = lines.send(LogLine { level, facility: owned(facility), text: owned(text) });
+            // Where there is no room there are more than will be shown anyway; without the thread nobody is left to read it.
+            let _ = lines.try_send(LogLine { level, facility: owned(facility), text: owned(text) });
         }
     })
 }

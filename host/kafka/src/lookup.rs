@@ -194,7 +194,7 @@ fn out_of_range(shared: &Shared, partition: Partition, wanted: NextOffset) -> Of
 fn find_start(shared: &Shared, group: &mut Pending) {
     let table = shared.ownership.lock();
     group.partitions.retain(|(partition, epoch)| {
-        table.get(partition).is_some_and(|owned| !owned.announced && !owned.leaving && owned.assigned == *epoch)
+        table.get(partition).is_some_and(|owned| owned.may_be_announced() && owned.assigned == *epoch)
     });
     drop(table);
     if group.partitions.is_empty() {
@@ -204,7 +204,7 @@ fn find_start(shared: &Shared, group: &mut Pending) {
     let patience = Patience::long(group.take_patience(shared.settings.lookup_wait_max));
     let mut known = Vec::new();
     let mut why = String::new();
-    for (partition, start) in positions::resolve(shared, &partitions, patience) {
+    for (partition, start) in positions::resolve(shared, &partitions, patience).found {
         let start = match start {
             Start::Known(position) => position,
             Start::Moved { wanted, now } => {

@@ -33,7 +33,7 @@ pub(crate) struct Trouble {
     pub(crate) code: Code,
     /// Since when.
     pub(crate) since: Instant,
-    /// True once it was reported as unreadable.
+    /// True once it was told.
     pub(crate) reported: bool,
 }
 
@@ -59,7 +59,9 @@ pub(crate) struct Owned {
     pub(crate) astray: bool,
     /// Commits on their way.
     pub(crate) commits_out: u32,
-    /// True once it is on its way out: no further commit may be sent, and nothing of it is announced any more.
+    /// True once its revocation began: it may still be committed, but is announced no more.
+    pub(crate) revoking: bool,
+    /// True once it is on its way out: no further commit may be sent.
     pub(crate) leaving: bool,
 }
 
@@ -76,8 +78,14 @@ impl Owned {
             trouble: None,
             astray: false,
             commits_out: 0,
+            revoking: false,
             leaving: false,
         }
+    }
+
+    /// True while the core may be told of it.
+    pub(crate) fn may_be_announced(&self) -> bool {
+        !self.announced && !self.revoking && !self.leaving
     }
 
     /// True when an epoch that the core names belongs to this assignment. Epochs rise within the process, so whatever
@@ -117,14 +125,15 @@ pub(crate) fn withdraw_strayed(table: &mut Table, strayed: impl IntoIterator<Ite
     told
 }
 
-/// Says of partitions that are being taken away which the core knows of. The others are not announced any more.
-pub(crate) fn withdraw_unannounced(table: &mut Table, partitions: &[Partition]) -> Vec<Partition> {
+/// Notes that partitions are being taken away, after which none of them is announced. Says which the core knows of.
+pub(crate) fn begin_revocation(table: &mut Table, partitions: &[Partition]) -> Vec<Partition> {
     let mut announced = Vec::new();
     for partition in partitions {
-        match table.get_mut(partition) {
-            Some(owned) if owned.announced => announced.push(*partition),
-            Some(owned) => owned.leaving = true,
-            None => {}
+        if let Some(owned) = table.get_mut(partition) {
+            owned.revoking = true;
+            if owned.announced {
+                announced.push(*partition);
+            }
         }
     }
     announced
@@ -233,15 +242,16 @@ mod tests {
         let table = ownership.lock();
         assert_eq!((table[&P].reading, table[&P].leaving), (Reading::Stranded, true), "a new assignment is asked for");
         drop(table);
-        assert!(withdraw_unannounced(&mut ownership.lock(), &[P]).is_empty(), "the core has heard of it");
+        assert!(begin_revocation(&mut ownership.lock(), &[P]).is_empty(), "the core has heard of it");
         assert!(!ownership.close_commits(&[P], Duration::ZERO), "a commit that is out is still waited for");
     }
 
     #[test]
     fn what_was_not_announced_before_a_revocation_is_not_announced_during_it() {
         let mut table = Table::from([(P, Owned::new(Epoch(1), NextOffset(0), Reading::Pending))]);
-        assert!(withdraw_unannounced(&mut table, &[P]).is_empty());
-        assert!(table[&P].leaving);
+        assert!(table[&P].may_be_announced());
+        assert!(begin_revocation(&mut table, &[P]).is_empty());
+        assert!(!table[&P].may_be_announced());
     }
 
     #[test]

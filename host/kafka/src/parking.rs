@@ -1,7 +1,8 @@
 //! How other threads reach the fetch thread: they park it, or leave it work.
 //!
 //! Whatever changes an epoch happens on the fetch thread or while it is parked; otherwise a record that it holds in its
-//! hands would get the stamp of a reading that it does not come from. Makes no call of librdkafka but the wake-up.
+//! hands would get the stamp of a reading that it does not come from. A recreated topic is no exception: until its partitions
+//! are sought, on that thread, nothing of them is passed on. Makes no call of librdkafka but the wake-up.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -66,11 +66,25 @@ pub(crate) enum Start {
 /// The ends of one partition's log.
 type Ends = HashMap<Partition, (i64, i64)>;
 
+/// Where partitions start.
+pub(crate) struct Starts {
+    /// Each with what was found out.
+    pub(crate) found: Vec<(Partition, Start)>,
+    /// How many recreations of topics were heard of before it was judged which commits count.
+    pub(crate) heard: u64,
+}
+
 /// Finds out where the partitions start, until all are known or patience ends.
-pub(crate) fn resolve(shared: &Shared, partitions: &[Partition], patience: Patience) -> Vec<(Partition, Start)> {
-    let committed = committed_of(shared, partitions, patience);
+pub(crate) fn resolve(shared: &Shared, partitions: &[Partition], patience: Patience) -> Starts {
+    let (committed, heard) = loop {
+        let heard = shared.topics.ids.heard();
+        let committed = committed_of(shared, partitions, patience);
+        if shared.topics.ids.heard() == heard || patience.left().is_zero() || shared.is_closing() {
+            break (committed, heard);
+        }
+    };
     let ends = ends_of(shared, &committed, patience);
-    committed
+    let found = committed
         .into_iter()
         .map(|(partition, offset)| {
             let start = match offset {
@@ -79,7 +93,8 @@ pub(crate) fn resolve(shared: &Shared, partitions: &[Partition], patience: Patie
             };
             (partition, start)
         })
-        .collect()
+        .collect();
+    Starts { found, heard }
 }
 
 /// The committed offset of each partition, `None` where nothing is committed.
@@ -104,11 +119,7 @@ fn committed_of(
                     match row.result {
                         Ok(()) => {
                             left.retain(|other| *other != partition);
-                            let here = committed_here(shared, &row);
-                            if row.offset >= 0 && here.is_none() {
-                                shared.tell(Event::TopicRecreated { partition, wanted: NextOffset(row.offset) });
-                            }
-                            known.push((partition, Ok(here)));
+                            known.push((partition, Ok(committed_or_told(shared, partition, &row, wait))));
                         }
                         Err(code) => last = code,
                     }
@@ -125,9 +136,23 @@ fn committed_of(
     known
 }
 
-/// What a look-up found for one partition, unless it was committed for an older topic of that name.
+/// The same, said where it is for another topic. Which of the two is the older one only the brokers know: what the client
+/// knows of a topic may be minutes old.
+fn committed_or_told(shared: &Shared, partition: Partition, row: &Row, wait: Duration) -> Option<NextOffset> {
+    let is_of_another = || shared.topics.ids.is_of_another(&row.topic, &row.metadata);
+    if row.offset >= 0 && is_of_another() {
+        let asked = shared.client.count_partitions(&row.topic, wait);
+        tracing::debug!(?asked, "asked which topic of that name there is");
+        if is_of_another() && shared.topics.ids.is_to_be_told(partition, &row.topic) {
+            shared.tell(Event::TopicRecreated { partition, wanted: NextOffset(row.offset) });
+        }
+    }
+    committed_here(shared, row)
+}
+
+/// What a look-up found for one partition, unless it was committed for another topic of that name.
 pub(crate) fn committed_here(shared: &Shared, row: &Row) -> Option<NextOffset> {
-    let is_here = row.offset >= 0 && !shared.topics.ids.is_of_older(&row.topic, &row.metadata);
+    let is_here = row.offset >= 0 && !shared.topics.ids.is_of_another(&row.topic, &row.metadata);
     let next = is_here.then_some(NextOffset(row.offset))?;
     shared.history.note(shared.topics.partition(&row.topic, row.partition), next, row.leader_epoch);
     Some(next)

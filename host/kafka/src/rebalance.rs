@@ -13,9 +13,10 @@ use gristmill_core::record::{Epoch, NextOffset, Partition};
 use crate::error::ClientErrorKind;
 use crate::event::Event;
 use crate::lookup::LookupOrder;
-use crate::ownership::{Owned, Reading, remove, withdraw_unannounced};
+use crate::ownership::{Owned, Reading, begin_revocation, remove};
 use crate::parking::Work;
 use crate::positions::{self, Patience, Start};
+use crate::recreation;
 use crate::shared::Shared;
 use crate::sys::{Code, List, OFFSET_END, OFFSET_INVALID, Protocol, Row, code_name};
 
@@ -32,12 +33,12 @@ pub(crate) fn assign(shared: &Shared, rows: &[Row]) {
         return;
     }
     let patience = Patience::short(shared.settings.assign_wait_max);
-    let starts = if partitions.is_empty() { Vec::new() } else { positions::resolve(shared, &partitions, patience) };
+    let starts = positions::resolve(shared, &partitions, patience);
     let parked = shared.parking.park();
     for partition in &partitions {
         forward(shared, *partition);
     }
-    let plans: Vec<Plan> = starts.into_iter().map(|(partition, start)| plan(shared, partition, start)).collect();
+    let plans: Vec<Plan> = starts.found.into_iter().map(|(partition, start)| plan(shared, partition, start)).collect();
     let list = shared.list(plans.iter().map(|plan| (&plan.assignment.partition, plan.offset)));
     if !answer_assign(shared, &list) && !plans.is_empty() {
         // No record of them would ever come: they are not ours, and the group is asked for others.
@@ -45,7 +46,7 @@ pub(crate) fn assign(shared: &Shared, rows: &[Row]) {
         return;
     }
     pause(shared, &plans);
-    let unconfirmed = publish(shared, &plans);
+    let unconfirmed = publish(shared, &plans, starts.heard);
     drop(parked);
     if !unconfirmed.is_empty() {
         shared.parking.leave_work(Work::Confirm(unconfirmed));
@@ -121,7 +122,7 @@ fn pause(shared: &Shared, plans: &[Plan]) {
 
 /// Makes the partitions ours and tells the core, in one step under the lock. Gives those that are to be sought before
 /// anything of them counts: the client compares a position with the log's history when it is sought, not when assigned.
-fn publish(shared: &Shared, plans: &[Plan]) -> Vec<Partition> {
+fn publish(shared: &Shared, plans: &[Plan], heard: u64) -> Vec<Partition> {
     let mut table = shared.ownership.lock();
     let mut unconfirmed = Vec::new();
     for plan in plans {
@@ -139,6 +140,8 @@ fn publish(shared: &Shared, plans: &[Plan]) -> Vec<Partition> {
     if !known.is_empty() {
         shared.input(Input::Assigned(known));
     }
+    let new: Vec<Partition> = plans.iter().map(|plan| plan.assignment.partition).collect();
+    recreation::begin_new_ones_anew(shared, &mut table, &new, heard);
     unconfirmed
 }
 
@@ -153,7 +156,7 @@ fn give_up(shared: &Shared, rows: &[Row]) {
     let partitions: Vec<Partition> =
         rows.iter().map(|row| shared.topics.partition(&row.topic, row.partition)).collect();
     let lost = shared.client.assignment_lost();
-    let announced = withdraw_unannounced(&mut shared.ownership.lock(), &partitions);
+    let announced = begin_revocation(&mut shared.ownership.lock(), &partitions);
     if !lost && !announced.is_empty() && !shared.is_closing() {
         ask_core(shared, &announced);
     }

@@ -1,7 +1,7 @@
 //! Topics that were deleted and created again while we read them: their partitions begin anew.
 //!
-//! Whoever passes records on or commits looks here first, under the ownership lock: so no record of the new topic is
-//! passed on at the old position, and no position in the old one is committed for the new. The core hears that the
+//! Whoever passes records on, commits or takes partitions over looks here first, under the ownership lock: so no record of the
+//! new topic is passed on at the old position, and no position in the old one is committed for the new. The core hears that the
 //! partitions are lost, as if another member had taken them, and gets them again once their start is known. For the
 //! group nothing has changed.
 
@@ -16,14 +16,27 @@ use crate::ownership::{Owned, Reading, Table};
 use crate::shared::Shared;
 use crate::sys::OFFSET_INVALID;
 
-/// Lets partitions of recreated topics begin anew, if there are any.
-pub(crate) fn look(shared: &Shared, table: &mut Table) {
+/// Lets partitions of topics begin anew that were recreated since this was last asked.
+pub(crate) fn begin_anew(shared: &Shared, table: &mut Table) {
     for name in shared.topics.ids.take_recreated() {
-        let begun =
-            begin_anew(table, |partition| shared.topics.is_named(partition.topic, &name), || shared.next_epoch());
-        if !begun.is_empty() {
-            tell(shared, &name, &begun);
-        }
+        replace_and_tell(shared, table, &name, |partition| shared.topics.is_named(partition.topic, &name));
+    }
+}
+
+/// Does the same for partitions that were put into the table just now, whose topics were recreated while their start was
+/// looked up: others may have dealt with the recreation before these were there.
+pub(crate) fn begin_new_ones_anew(shared: &Shared, table: &mut Table, new: &[Partition], heard: u64) {
+    for name in shared.topics.ids.recreated_since(heard) {
+        let is_meant =
+            |partition: Partition| shared.topics.is_named(partition.topic, &name) && new.contains(&partition);
+        replace_and_tell(shared, table, &name, is_meant);
+    }
+}
+
+fn replace_and_tell(shared: &Shared, table: &mut Table, name: &CStr, is_meant: impl Fn(Partition) -> bool) {
+    let begun = replace(table, is_meant, || shared.next_epoch());
+    if !begun.is_empty() {
+        tell(shared, name, &begun);
     }
 }
 
@@ -38,12 +51,13 @@ struct Begun {
 }
 
 /// Makes the partitions wait for a start as after an assignment. Those on their way out are left to go.
-fn begin_anew(table: &mut Table, is_meant: impl Fn(Partition) -> bool, mut epoch: impl FnMut() -> Epoch) -> Vec<Begun> {
+fn replace(table: &mut Table, is_meant: impl Fn(Partition) -> bool, mut epoch: impl FnMut() -> Epoch) -> Vec<Begun> {
     let meant = table.iter_mut().filter(|(partition, owned)| is_meant(**partition) && !owned.leaving);
     meant
         .map(|(partition, owned)| {
             let epoch = epoch();
             let old = std::mem::replace(owned, Owned::new(epoch, NextOffset(0), Reading::Pending));
+            owned.revoking = old.revoking;
             // A position that librdkafka gave up stays given up, whatever the topic.
             if old.reading == Reading::Stranded {
                 owned.strand();
@@ -63,7 +77,8 @@ fn tell(shared: &Shared, name: &CStr, begun: &[Begun]) {
     if !lost.is_empty() {
         shared.input(Input::Lost(lost));
     }
-    for one in begun {
+    let to_be_told = |one: &&Begun| one.announced && shared.topics.ids.is_to_be_told(one.partition, name);
+    for one in begun.iter().filter(to_be_told) {
         shared.tell(Event::TopicRecreated { partition: one.partition, wanted: one.wanted });
     }
     let pending = begun.iter().map(|one| (one.partition, one.epoch)).collect();
@@ -91,7 +106,7 @@ mod tests {
     #[test]
     fn partitions_of_a_recreated_topic_are_neither_read_nor_committed_until_they_begin_anew() {
         let mut table = table();
-        let begun = begin_anew(&mut table, |partition| partition.topic == P.topic, || Epoch(9));
+        let begun = replace(&mut table, |partition| partition.topic == P.topic, || Epoch(9));
         assert_eq!(begun.iter().map(|one| (one.partition, one.wanted)).collect::<Vec<_>>(), [(P, NextOffset(100))]);
         let owned = &table[&P];
         assert!(!owned.covers(Epoch(5)), "what was read before can no longer be committed");
@@ -100,10 +115,18 @@ mod tests {
     }
 
     #[test]
+    fn a_partition_that_is_being_revoked_begins_anew_for_nobody() {
+        let mut table = table();
+        table.get_mut(&P).expect("just put in").revoking = true;
+        let _ = replace(&mut table, |partition| partition == P, || Epoch(9));
+        assert!(!table[&P].may_be_announced());
+    }
+
+    #[test]
     fn a_stranded_partition_stays_stranded_through_a_recreation() {
         let mut table = table();
         table.get_mut(&P).expect("just put in").strand();
-        let _ = begin_anew(&mut table, |partition| partition == P, || Epoch(9));
+        let _ = replace(&mut table, |partition| partition == P, || Epoch(9));
         assert_eq!(table[&P].reading, Reading::Stranded, "only a new assignment makes it readable");
     }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use gristmill_core::io::{Assignment, Input, RequestError, RequestId, SeekTo, StartPosition};
 use gristmill_core::record::{Epoch, NextOffset, Partition};
 
-use crate::ownership::{Reading, Table};
+use crate::ownership::{Owned, Reading, Table};
 use crate::shared::Shared;
 use crate::sys::OFFSET_INVALID;
 
@@ -170,7 +170,7 @@ impl SeekJob {
                 if sought.len() < self.left.len() && !late {
                     return false;
                 }
-                results.extend(arrive(shared, &sought));
+                results.extend(arrive(&mut shared.ownership.lock(), &sought, || shared.next_epoch()));
                 self.left.retain(|target| !sought.iter().any(|done| done.partition == target.partition));
                 results.extend(self.left.drain(..).map(|target| (target.partition, Err(RequestError::Temporary))));
                 shared.input(Input::Sought { id: *id, results: std::mem::take(results) });
@@ -242,20 +242,31 @@ impl SeekJob {
     }
 }
 
-/// The client stands at these positions: what it gives from now on is passed on, under epochs of its own.
-fn arrive(shared: &Shared, sought: &[Target]) -> Vec<(Partition, Result<Epoch, RequestError>)> {
-    let mut table = shared.ownership.lock();
-    let mut epochs = Vec::new();
+/// The client stands at these positions: what it gives from now on is passed on, under epochs of its own. But for
+/// partitions that began anew or strayed while the client was seeking: what was sought for them is not theirs any more.
+fn arrive(
+    table: &mut Table,
+    sought: &[Target],
+    mut epoch: impl FnMut() -> Epoch,
+) -> Vec<(Partition, Result<Epoch, RequestError>)> {
+    let mut results = Vec::new();
     for target in sought {
-        let Some(owned) = table.get_mut(&target.partition) else { continue };
-        owned.current = shared.next_epoch();
-        owned.expected = target.next;
-        owned.reading = Reading::On;
-        owned.trouble = None;
-        owned.astray = false;
-        epochs.push((target.partition, Ok(owned.current)));
+        let still =
+            |owned: &&mut Owned| owned.covers(target.epoch) && owned.reading == Reading::Seeking && !owned.leaving;
+        let result = match table.get_mut(&target.partition).filter(still) {
+            Some(owned) => {
+                owned.current = epoch();
+                owned.expected = target.next;
+                owned.reading = Reading::On;
+                owned.trouble = None;
+                owned.astray = false;
+                Ok(owned.current)
+            }
+            None => Err(RequestError::NotOurs),
+        };
+        results.push((target.partition, result));
     }
-    epochs
+    results
 }
 
 /// The client stands where the reading does again: what it gives from now on follows what was passed on.
@@ -274,7 +285,7 @@ fn begin(shared: &Shared, assignments: &[Assignment], sought: &[Target]) {
     let mut known = Vec::new();
     for assignment in assignments {
         let Some(owned) = table.get_mut(&assignment.partition) else { continue };
-        if owned.announced || owned.leaving || !owned.covers(assignment.epoch) {
+        if !owned.may_be_announced() || !owned.covers(assignment.epoch) {
             continue;
         }
         if let StartPosition::Unusable(_) = assignment.start {
@@ -311,7 +322,6 @@ mod tests {
     use gristmill_core::record::{Offset, Topic};
 
     use super::*;
-    use crate::ownership::Owned;
 
     const P: Partition = Partition { topic: Topic(0), number: 3 };
     const Q: Partition = Partition { topic: Topic(0), number: 4 };
@@ -341,6 +351,23 @@ mod tests {
         (owned.reading, owned.current, owned.expected) = (Reading::On, Epoch(2), NextOffset(50));
         repair.drop_what_was_overtaken(&table);
         assert_eq!(next_of(&repair), [], "after the seek");
+    }
+
+    /// The seek is under way, and the topic turns out to be another one; or records came past the private queue.
+    #[test]
+    fn a_seek_that_a_new_beginning_overtook_changes_nothing() {
+        let target = Target { partition: P, epoch: Epoch(1), next: NextOffset(50) };
+        let arrive = |table: &mut Table| arrive(table, &[target], || Epoch(9));
+        let mut anew = Table::from([(P, Owned::new(Epoch(7), NextOffset(0), Reading::Pending))]);
+        assert_eq!(arrive(&mut anew), [(P, Err(RequestError::NotOurs))]);
+        assert_eq!((anew[&P].current, anew[&P].reading), (Epoch(7), Reading::Pending));
+        let mut strayed = table(&[P]);
+        strayed.get_mut(&P).expect("just put in").strand();
+        assert_eq!(arrive(&mut strayed), [(P, Err(RequestError::NotOurs))]);
+        assert_eq!(strayed[&P].reading, Reading::Stranded, "a rejoin still has something to help");
+        let mut sought = table(&[P]);
+        sought.get_mut(&P).expect("just put in").reading = Reading::Seeking;
+        assert_eq!(arrive(&mut sought), [(P, Ok(Epoch(9)))]);
     }
 
     #[test]
