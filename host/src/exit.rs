@@ -152,7 +152,7 @@ impl From<&ReachError> for Exit {
         let code = match error {
             ReachError::Start(_) => MISFIT,
             ReachError::Unreachable { .. } => UNREACHABLE,
-            ReachError::NotAuthenticated { .. } => NOT_AUTHORISED,
+            ReachError::NotAuthenticated { .. } | ReachError::Insecure { .. } => NOT_AUTHORISED,
         };
         Self::because(code, error.to_string())
     }

@@ -50,13 +50,23 @@ pub enum ReachError {
         /// What the client said meanwhile.
         hints: String,
     },
+    /// The brokers and this client do not agree on TLS, for example on a certificate.
+    #[error(
+        "no secure connection to the brokers of {servers}{hints}; check security.protocol and ssl.* in [kafka.properties]"
+    )]
+    Insecure {
+        /// Who was asked.
+        servers: String,
+        /// What the client said meanwhile.
+        hints: String,
+    },
 }
 
 /// Asks the brokers for each named topic. Waits at most about `wait` in all.
 ///
 /// # Errors
 ///
-/// The settings make no client, no broker answers, or the credentials are refused. A missing topic is a result.
+/// The settings make no client, no broker answers, TLS fails, or the credentials are refused. A missing topic is a result.
 pub fn reach(settings: &ConsumerSettings, wait: Duration) -> Result<Reach, ReachError> {
     let properties = ClientProperties::of(settings).map_err(StartError::from)?;
     let client = create(ClientKind::Consumer, &properties, unheard())?;
@@ -81,7 +91,7 @@ pub fn reach(settings: &ConsumerSettings, wait: Duration) -> Result<Reach, Reach
             if let Some(reports) = &reports {
                 hints.hear(reports);
             }
-            if left <= patience || hints.authentication {
+            if left <= patience || hints.refusal.is_some() {
                 client.abandon();
                 return Err(refusal(settings, wait, code, &properties.without_secrets(&hints.text()), &hints));
             }
@@ -108,7 +118,8 @@ fn is_about_topic(code: Code) -> bool {
 #[derive(Default)]
 struct Hints {
     words: Vec<(Option<String>, String)>,
-    authentication: bool,
+    /// The first error that does not get better by waiting.
+    refusal: Option<Code>,
 }
 
 /// So many brokers are told about.
@@ -119,7 +130,9 @@ impl Hints {
     fn hear(&mut self, reports: &crate::sys::Queue) {
         while let Some(event) = reports.poll(Duration::ZERO) {
             let ClientEvent::Error { code, text, .. } = event else { continue };
-            self.authentication |= ClientErrorKind::of(code) == ClientErrorKind::Authentication;
+            if is_refusal(code) {
+                self.refusal.get_or_insert(code);
+            }
             let broker = broker_of(&text).map(str::to_owned);
             let known = self.words.iter().any(|(known, _)| *known == broker);
             if code != Code::AllBrokersDown && !known && self.words.len() < BROKERS_MAX {
@@ -135,10 +148,14 @@ impl Hints {
 
 fn refusal(settings: &ConsumerSettings, wait: Duration, code: Code, hints: &str, heard: &Hints) -> ReachError {
     let servers = settings.bootstrap_servers.clone();
-    let (hints, name) = (hints.to_owned(), code_name(code));
-    if heard.authentication || ClientErrorKind::of(code) == ClientErrorKind::Authentication {
-        ReachError::NotAuthenticated { servers, code: name, hints }
-    } else {
-        ReachError::Unreachable { servers, wait, code: name, hints }
+    let hints = hints.to_owned();
+    match heard.refusal.or_else(|| is_refusal(code).then_some(code)) {
+        Some(Code::SSL) => ReachError::Insecure { servers, hints },
+        Some(cause) => ReachError::NotAuthenticated { servers, code: code_name(cause), hints },
+        None => ReachError::Unreachable { servers, wait, code: code_name(code), hints },
     }
+}
+
+fn is_refusal(code: Code) -> bool {
+    ClientErrorKind::of(code) == ClientErrorKind::Authentication
 }
