@@ -154,7 +154,7 @@ fn everything_that_is_wrong_is_told_and_each_thing_once() {
         "property group.id",
         "range in partition.assignment.strategy",
         "receive.message.max.bytes=1000",
-        "kafka.drain with the wait for its commit of",
+        "kafka.drain of 9223372036854775807 ms with 10000 ms for the commit",
         "property session.timeout.ms must be a whole number",
     ];
     assert_eq!(refusals.len(), wanted.len(), "{refusals:#?}");

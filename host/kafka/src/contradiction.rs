@@ -14,9 +14,16 @@ const MESSAGE_MAX_BYTES: i64 = 1_000_000;
 /// What one fetch answer has beside its records.
 const ANSWER_OVERHEAD_BYTES: i64 = 512;
 
-/// Settings that a group with `group.protocol=consumer` takes from the brokers.
-const CLASSIC_ONLY: &[&str] =
-    &["session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy", "group.protocol.type"];
+/// Settings that a group with `group.protocol=consumer` takes from the brokers, each as it contradicts that.
+const CLASSIC_ONLY: &[&[&str]] = &[
+    &["session.timeout.ms", "group.protocol"],
+    &["heartbeat.interval.ms", "group.protocol"],
+    &["partition.assignment.strategy", "group.protocol"],
+    &["group.protocol.type", "group.protocol"],
+];
+
+/// What a rebalance needs beside the drain, for the commit (B4).
+const COMMIT_ROOM: Duration = Duration::from_secs(1);
 
 /// Finds everything that cannot work together. A number that is none is told once; what hangs on it is not judged.
 pub(crate) fn find(settings: &ConsumerSettings, all: &BTreeMap<String, String>, refusals: &mut Vec<SettingsError>) {
@@ -28,8 +35,8 @@ pub(crate) fn find(settings: &ConsumerSettings, all: &BTreeMap<String, String>, 
     }
     find_small_answers(all, refusals);
     let poll = number(all, "max.poll.interval.ms", MAX_POLL_INTERVAL_MS, refusals);
-    let commit = settings.drain_max.saturating_add(settings.commit_wait_max);
-    find_long_drain("kafka.drain with the wait for its commit", commit, "max.poll.interval.ms", poll, refusals);
+    let room = settings.commit_wait_max;
+    find_long_drain(settings, room, &["kafka.drain", "max.poll.interval.ms"], poll, refusals);
     if !consumer {
         find_short_session(settings, all, poll, refusals);
     }
@@ -37,10 +44,11 @@ pub(crate) fn find(settings: &ConsumerSettings, all: &BTreeMap<String, String>, 
 
 /// Settings that the brokers decide.
 fn find_classic(all: &BTreeMap<String, String>, refusals: &mut Vec<SettingsError>) {
-    let given = CLASSIC_ONLY.iter().filter_map(|name| all.get(*name).map(|value| (*name, value)));
-    refusals.extend(given.map(|(name, value)| {
+    let given = CLASSIC_ONLY.iter().filter_map(|names| all.get(names[0]).map(|value| (*names, value)));
+    refusals.extend(given.map(|(names, value)| {
         contradiction(
-            format!("{name}={value}"),
+            names,
+            format!("{}={value}", names[0]),
             "group.protocol=consumer".to_owned(),
             "with this protocol the brokers decide it; remove the setting, or use group.protocol=classic",
         )
@@ -54,6 +62,7 @@ fn find_two_strategies(all: &BTreeMap<String, String>, refusals: &mut Vec<Settin
     let eager = names.find(|name| !name.is_empty() && *name != "cooperative-sticky");
     if let (Some(cooperative), Some(eager)) = (cooperative, eager) {
         refusals.push(contradiction(
+            &["partition.assignment.strategy"],
             format!("{eager} in partition.assignment.strategy"),
             cooperative.to_owned(),
             "one gives the whole assignment up at each rebalance and the other does not; name only one. To change the \
@@ -72,6 +81,7 @@ fn find_small_answers(all: &BTreeMap<String, String>, refusals: &mut Vec<Setting
     let (Some(fetch), Some(message), Some(receive)) = (fetch, message, receive) else { return };
     if receive < fetch.saturating_add(message).saturating_add(ANSWER_OVERHEAD_BYTES) {
         refusals.push(contradiction(
+            &["receive.message.max.bytes", "fetch.max.bytes", "message.max.bytes"],
             format!("receive.message.max.bytes={receive}"),
             format!("fetch.max.bytes={fetch} with message.max.bytes={message}"),
             "an answer that is slightly larger than the first would be thrown away and asked for again for ever; raise \
@@ -93,6 +103,7 @@ fn find_short_session(
         && heartbeat >= session
     {
         refusals.push(contradiction(
+            &["heartbeat.interval.ms", "session.timeout.ms"],
             format!("heartbeat.interval.ms={heartbeat}"),
             format!("session.timeout.ms={session}"),
             "the session would end between two heartbeats; make the first a third of the second",
@@ -102,21 +113,31 @@ fn find_short_session(
         && session > poll
     {
         refusals.push(contradiction(
+            &["session.timeout.ms", "max.poll.interval.ms"],
             format!("session.timeout.ms={session}"),
             format!("max.poll.interval.ms={poll}"),
             "the second must not be the smaller one",
         ));
     }
-    find_long_drain("kafka.drain", settings.drain_max, "session.timeout.ms", session, refusals);
+    find_long_drain(settings, COMMIT_ROOM, &["kafka.drain", "session.timeout.ms"], session, refusals);
 }
 
-fn find_long_drain(what: &str, drain: Duration, name: &str, millis: Option<i64>, refusals: &mut Vec<SettingsError>) {
-    let drain_ms = i64::try_from(drain.as_millis()).unwrap_or(i64::MAX);
-    if let Some(millis) = millis.filter(|millis| drain_ms >= *millis) {
+/// A drain that leaves no room for the commit before the group gives the partitions away.
+fn find_long_drain(
+    settings: &ConsumerSettings,
+    room: Duration,
+    names: &'static [&'static str; 2],
+    millis: Option<i64>,
+    refusals: &mut Vec<SettingsError>,
+) {
+    let whole = |time: Duration| i64::try_from(time.as_millis()).unwrap_or(i64::MAX);
+    let (drain, room) = (whole(settings.drain_max), whole(room));
+    if let Some(millis) = millis.filter(|millis| drain.saturating_add(room) > *millis) {
         refusals.push(contradiction(
-            format!("{what} of {drain_ms} ms"),
-            format!("{name}={millis}"),
-            "the group would give the partitions away before the running batch has ended; lower the first or raise the second",
+            names,
+            format!("{} of {drain} ms with {room} ms for the commit", names[0]),
+            format!("{}={millis}", names[1]),
+            "the group would give the partitions away before the running batch is committed; lower the first or raise the second",
         ));
     }
 }
@@ -136,6 +157,6 @@ fn number(
     number
 }
 
-fn contradiction(first: String, second: String, reason: &'static str) -> SettingsError {
-    SettingsError::Contradiction { first, second, reason }
+fn contradiction(names: &'static [&'static str], first: String, second: String, reason: &'static str) -> SettingsError {
+    SettingsError::Contradiction { names, first, second, reason }
 }

@@ -14,15 +14,13 @@ use crate::event::Event;
 use crate::ownership::{Owned, Table};
 use crate::parking::{Next, Work};
 use crate::recreation;
-use crate::seek::{SeekJob, SeekJobs};
+use crate::seek::{self, SeekJob, SeekJobs};
 use crate::shared::Shared;
 use crate::sys::{Batch, Message};
 use crate::trouble;
 
 /// How long the thread waits when nothing happens. Everything that needs it wakes it, so this is no latency.
 const IDLE_WAIT: Duration = Duration::from_secs(1);
-/// How soon a seek is tried again that the client could not do yet.
-const SEEK_AGAIN: Duration = Duration::from_millis(10);
 /// The size at which a chunk aims.
 const CHUNK_BYTES: usize = 1 << 20;
 /// The most records that are taken at once.
@@ -46,7 +44,7 @@ pub(crate) fn run(shared: &Shared) {
         }
         recreation::begin_anew(shared, &mut shared.ownership.lock());
         jobs.step(shared);
-        let wait = if jobs.is_empty() { IDLE_WAIT } else { SEEK_AGAIN };
+        let wait = if jobs.is_empty() { IDLE_WAIT } else { seek::AGAIN };
         if shared.credit.wait(wait, &shared.parking.attention) {
             let batch = shared.records.take(wait, pace.count());
             if batch.len() > 0 {

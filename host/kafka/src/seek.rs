@@ -21,7 +21,7 @@ use crate::sys::OFFSET_INVALID;
 /// One call waits at most this long for the client's own thread, which answers in microseconds unless it is stuck.
 const CALL_WAIT: Duration = Duration::from_millis(500);
 /// The wait before a seek is tried again that the client could not do yet.
-const AGAIN: Duration = Duration::from_millis(10);
+pub(crate) const AGAIN: Duration = Duration::from_millis(10);
 
 /// Why a seek is done.
 enum Purpose {

@@ -180,6 +180,8 @@ pub enum SettingsError {
     /// Two settings that cannot go together.
     #[error("{first} contradicts {second}: {reason}")]
     Contradiction {
+        /// Which settings it is about: properties, or keys of the configuration such as `kafka.drain`.
+        names: &'static [&'static str],
         /// The one, with its value.
         first: String,
         /// The other, with its value.

@@ -2,8 +2,6 @@
 //!
 //! It looks at the file as it was written; what it lets through, `parse` can turn into a `Config`.
 
-use std::time::Duration;
-
 use gristmill_guest::TICK;
 use gristmill_kafka::RECORD_OVERHEAD_BYTES;
 
@@ -134,19 +132,6 @@ fn times(file: &ConfigFile, findings: &mut Findings) {
         );
         findings.refuse(&[&["plugin", "limits", "time"], &["kafka", "properties", "max.poll.interval.ms"]], message);
     }
-    let classic = file.kafka.properties.get("group.protocol").is_none_or(|property| property.0 != "consumer");
-    let session = property::millis(file, "session.timeout.ms", 45_000).filter(|_| classic);
-    let drain = file.kafka.drain;
-    if let Some(session) = session.filter(|session| drain.0.saturating_add(COMMIT_ROOM) > *session) {
-        let message = format!(
-            "kafka.drain ({drain}) leaves less than {} of session.timeout.ms ({}) for the commit; lower the first or raise the \
-             second",
-            Span(COMMIT_ROOM),
-            Span(session)
-        );
-        let [session, protocol] = ["session.timeout.ms", "group.protocol"].map(|name| ["kafka", "properties", name]);
-        findings.refuse(&[&["kafka", "drain"], &session, &protocol], message);
-    }
     let grace = file.shutdown.grace;
     if grace < time {
         findings.warnings.push(format!(
@@ -154,6 +139,7 @@ fn times(file: &ConfigFile, findings: &mut Findings) {
              been finished"
         ));
     }
+    let drain = file.kafka.drain;
     if drain < time {
         findings.warnings.push(format!(
             "kafka.drain ({drain}) is shorter than plugin.limits.time ({time}): a rebalance may abandon a batch that would \
@@ -161,6 +147,3 @@ fn times(file: &ConfigFile, findings: &mut Findings) {
         ));
     }
 }
-
-/// What a rebalance needs beside the drain, for the commit (B4).
-const COMMIT_ROOM: Duration = Duration::from_secs(1);

@@ -42,13 +42,7 @@ pub(crate) fn refuse_contradictions(kafka: &KafkaConfig, findings: &mut Findings
     let values = ClientProperties::refused_values(&settings).into_iter().filter(|value| !is_told(value));
     for error in values.chain(refusals.iter().cloned()) {
         let named = match &error {
-            // The host wants more room there, and said so.
-            SettingsError::Contradiction { first, second, .. }
-                if first.starts_with("kafka.drain of ") && second.starts_with("session.timeout.ms") =>
-            {
-                continue;
-            }
-            SettingsError::Contradiction { first, second, .. } => vec![first.as_str(), second.as_str()],
+            SettingsError::Contradiction { names, .. } => names.to_vec(),
             SettingsError::NotANumber { name, .. } => vec![*name],
             SettingsError::ZeroByte { name } | SettingsError::Value { name, .. } => vec![name.as_str()],
             // Said already, at the places where they stand.
@@ -58,9 +52,7 @@ pub(crate) fn refuse_contradictions(kafka: &KafkaConfig, findings: &mut Findings
             | SettingsError::Topic { .. }
             | SettingsError::Empty { .. } => continue,
         };
-        // What is named comes as `name=value`, or as `value in name`.
-        let words = named.iter().flat_map(|text| text.split([' ', '='])).filter(|word| word.contains('.'));
-        let paths: Vec<Vec<&str>> = words.map(path_of).collect();
+        let paths: Vec<Vec<&str>> = named.into_iter().map(path_of).collect();
         let paths: Vec<&[&str]> = paths.iter().map(Vec::as_slice).collect();
         findings.refuse(&paths, error.to_string());
     }

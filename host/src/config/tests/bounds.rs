@@ -12,7 +12,7 @@ const LEAST: &str = "at least \"10ms\"";
 const ABOVE_TIME: &str = "is more than plugin.limits.time";
 
 const TIMES: [Ends; 8] = [
-    ("kafka.drain", &[("0s", ""), ("1ns", ""), ("100years", "leaves less than 1s"), ("101years", TOO_LONG)]),
+    ("kafka.drain", &[("0s", ""), ("1ns", ""), ("100years", "for the commit contradicts"), ("101years", TOO_LONG)]),
     ("batch.max_wait", &[("0s", ""), ("1ns", ""), ("100years", ""), ("101years", TOO_LONG)]),
     (
         "plugin.limits.time",
