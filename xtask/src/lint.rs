@@ -30,7 +30,11 @@ pub fn format_and_clippy() -> Result<bool> {
     let formatted = passes("formatting", workspace::cargo().args(["fmt", "--all", "--check"]))?;
     let mut clippy = workspace::cargo();
     clippy.args(["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]);
-    Ok(passes("clippy", &mut clippy)? && formatted)
+    // The tests plant bugs in the core; what ships is the core without them.
+    let mut core = workspace::cargo();
+    core.args(["clippy", "--quiet", "--package", "gristmill-core", "--", "-D", "warnings"]);
+    let clean = [passes("clippy", &mut clippy)?, passes("clippy of the core that ships", &mut core)?];
+    Ok(formatted && clean.iter().all(|clean| *clean))
 }
 
 /// Checks licences, bans and sources, and advisories where their database can be reached.

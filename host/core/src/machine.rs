@@ -21,7 +21,7 @@ use crate::lane::Lane;
 use crate::planted::Bug;
 use crate::policy::{Policy, Scope};
 use crate::positions::{LaneId, Owned};
-use crate::record::{NextOffset, Partition};
+use crate::record::Partition;
 use crate::time::Moment;
 
 /// The whole state of one member of a consumer group.
@@ -43,7 +43,7 @@ pub struct Machine<R> {
     planted: Option<Bug>,
     /// Where partitions stood when they went away: only a planted bug looks back.
     #[cfg(feature = "planted")]
-    gone: BTreeMap<Partition, NextOffset>,
+    gone: BTreeMap<Partition, crate::record::NextOffset>,
 }
 
 /// A revocation that waits for its answer.
