@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use gristmill_tests::{Seen, shared_broker};
 
+use xtask::kafka::{Broker, Options};
+
 use crate::pipeline::{Pipeline, SOON, last, stop, wait_until_all_seen, wait_until_handed_over};
 
 /// O1: a committed offset whose records were deleted holds its partition; the others flow.
@@ -78,6 +80,28 @@ fn a_topic_that_is_recreated_holds_where_the_operator_chose_error() {
     host.wait_for_line("the group has committed nothing and kafka.auto_offset_reset is", SOON);
     let lines = stop(host);
     assert_eq!(Seen::from_lines(after_recreation(&lines)).handed_over(), 0);
+}
+
+/// O1: where the old topic had seen more leaders than the new one, librdkafka can never read the new one. The host does not
+/// stand still over it but ends, to be started again.
+#[test]
+fn a_recreated_topic_that_the_client_cannot_read_ends_the_host() {
+    let broker = Broker::start(&Options::default()).unwrap();
+    let pipeline = Pipeline::new(&broker, "fewer-leaders").set("batch", "max_wait", "\"100ms\"");
+    let old = pipeline.load(1, 100);
+    // Each start of the broker is a new leader.
+    broker.terminate().unwrap();
+    broker.restart().unwrap();
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&old.end_offsets(), SOON);
+    let new = pipeline.recreate(1, 150);
+    let (code, lines) = host.wait_for_end(SOON);
+    assert_eq!(code, 1, "{}", last(&lines));
+    assert!(lines.last().is_some_and(|line| line.ends_with("start the host again")), "{}", last(&lines));
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&new.end_offsets(), SOON);
+    let seen = Seen::from_lines(&stop(host));
+    assert_eq!((seen.missing(&new), seen.repeats()), (String::new(), 0));
 }
 
 fn after_recreation(lines: &[String]) -> &[String] {

@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 use gristmill_core::io::{OffsetTrouble, StartPosition};
 use gristmill_core::record::{NextOffset, Partition};
 
+use crate::error::ClientErrorKind;
 use crate::event::Event;
 use crate::settings::{RangePolicy, ResetPolicy};
 use crate::shared::Shared;
-use crate::sys::{Code, OFFSET_INVALID, Row, Watermark};
+use crate::sys::{Code, OFFSET_INVALID, Row, Watermark, code_name};
 
 /// The wait between two tries.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -83,6 +84,7 @@ pub(crate) fn resolve(shared: &Shared, partitions: &[Partition], patience: Patie
             break (committed, heard);
         }
     };
+    tell_lost(shared, partitions);
     let ends = ends_of(shared, &committed, patience);
     let found = committed
         .into_iter()
@@ -95,6 +97,25 @@ pub(crate) fn resolve(shared: &Shared, partitions: &[Partition], patience: Patie
         })
         .collect();
     Starts { found, heard }
+}
+
+/// A client that will never read one of the partitions again is of no use; a new one can.
+fn tell_lost(shared: &Shared, partitions: &[Partition]) {
+    for partition in partitions {
+        let name = shared.topics.name(partition.topic);
+        let Some(name) = name.filter(|name| shared.topics.ids.is_lost(&name.raw, partition.number)) else { continue };
+        shared.tell(Event::ClientError {
+            kind: ClientErrorKind::Other,
+            code: code_name(Code::UnknownLeaderEpoch),
+            text: format!(
+                "topic {} was deleted and created again, and the new one has seen fewer leaders than the old one: librdkafka \
+                 takes them for old news and would never read it; start the host again",
+                name.text
+            ),
+            partition: Some(*partition),
+            fatal: true,
+        });
+    }
 }
 
 /// The committed offset of each partition, `None` where nothing is committed.
@@ -153,8 +174,11 @@ fn committed_or_told(shared: &Shared, partition: Partition, row: &Row, wait: Dur
 /// What a look-up found for one partition, unless it was committed for another topic of that name.
 pub(crate) fn committed_here(shared: &Shared, row: &Row) -> Option<NextOffset> {
     let is_here = row.offset >= 0 && !shared.topics.ids.is_of_another(&row.topic, &row.metadata);
-    let next = is_here.then_some(NextOffset(row.offset))?;
-    shared.history.note(shared.topics.partition(&row.topic, row.partition), next, row.leader_epoch);
+    let (partition, next) = (shared.topics.partition(&row.topic, row.partition), NextOffset(row.offset));
+    shared.history.note(partition, next, row.leader_epoch.filter(|_| is_here));
+    if !is_here {
+        return None;
+    }
     Some(next)
 }
 

@@ -271,7 +271,7 @@ impl ClientProperties {
     /// The same for a client that also says what it learns of topics.
     pub(crate) fn telling_of_topics(&self) -> Self {
         let asked = self.value("debug").filter(|contexts| !contexts.is_empty());
-        let contexts = asked.map_or_else(|| "metadata".to_owned(), |asked| format!("{asked},metadata"));
+        let contexts = asked.map_or_else(|| "topic".to_owned(), |asked| format!("{asked},topic"));
         let mut all = self.0.clone();
         all.insert("debug".to_owned(), contexts);
         Self(all)

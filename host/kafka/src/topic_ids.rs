@@ -5,25 +5,51 @@
 //! change by a debug line only, in the moment before it fetches under the new id. Hence every record of the new topic
 //! comes after [`TopicIds::hear`], whichever thread looks.
 //!
+//! Where the old topic had seen more changes of leaders than the new one, the client takes the new leaders for old news and asks
+//! for records in vain for ever; nothing but a new client cures that. It says so in a debug line as well.
+//!
 //! Brokers before 2.8 have no ids, which the client writes as one of zeros: there nothing is ever heard.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::{CStr, CString};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gristmill_core::record::Partition;
 
-/// librdkafka's words for a new id: `Topic NAME changed id from OLD to NEW`.
-const CHANGED: &[u8] = b" changed id from ";
-/// What stands before the name.
-const TOPIC: &[u8] = b"Topic ";
-/// What stands between the ids.
-const TO: &[u8] = b" to ";
 /// What stands before the id in the metadata of a commit.
 const MARK: &[u8] = b" topic-id=";
 /// The id of a topic whose broker gives none: sixteen bytes of zero in base64.
 const NO_ID: &str = "AAAAAAAAAAAAAAAAAAAAAA";
+
+/// A debug line of librdkafka that matters here.
+#[derive(Debug, PartialEq, Eq)]
+enum Line<'l> {
+    /// `Topic NAME changed id from OLD to NEW`.
+    Id { topic: &'l str, old: &'l str, new: &'l str },
+    /// `NAME [NUMBER]: leader OLD epoch EPOCH -> leader NEW epoch EPOCH`.
+    LeaderTaken { topic: &'l str, partition: i32 },
+    /// `NAME [NUMBER]: ignoring outdated metadata update with leader epoch …`.
+    LeaderIgnored { topic: &'l str, partition: i32 },
+}
+
+impl<'l> Line<'l> {
+    /// No name has a space in it, whatever stands before it.
+    fn read(line: &'l str) -> Option<Self> {
+        if let Some((before, ids)) = line.split_once(" changed id from ") {
+            let (old, new) = ids.split_once(" to ")?;
+            return Some(Self::Id { topic: before.rsplit_once("Topic ")?.1, old, new });
+        }
+        let (before, ignored) = match line.split_once("]: ignoring outdated metadata update with leader epoch ") {
+            Some((before, _)) => (before, true),
+            None => (line.rsplit_once("]: leader ").filter(|(_, rest)| rest.contains(" -> leader "))?.0, false),
+        };
+        let (name, number) = before.rsplit_once(" [")?;
+        let topic = name.rsplit_once(' ').map_or(name, |(_, name)| name);
+        let partition = number.parse().ok()?;
+        Some(if ignored { Self::LeaderIgnored { topic, partition } } else { Self::LeaderTaken { topic, partition } })
+    }
+}
 
 /// What is known of all topics. Its lock is never held while the client is called.
 #[derive(Debug, Default)]
@@ -40,21 +66,65 @@ struct Ids {
     current: HashMap<CString, Arc<str>>,
     /// Which recreation was the last of a topic, counting all.
     recreated: HashMap<CString, u64>,
+    /// Partitions of recreated topics whose leader the client has taken since.
+    taken: HashSet<(CString, i32)>,
+    /// Those whose leader it has not taken.
+    lost: HashSet<(CString, i32)>,
     /// For which id it was told that a partition begins anew.
     told: HashMap<Partition, Arc<str>>,
+}
+
+impl Ids {
+    /// Forgets which leaders of the topic were taken: it is another one, or the client begins anew with it.
+    fn forget_leaders(&mut self, topic: &CString) {
+        self.taken.retain(|(name, _)| name != topic);
+        self.lost.retain(|(name, _)| name != topic);
+    }
 }
 
 impl TopicIds {
     /// Hears a debug line of the client.
     pub(crate) fn hear(&self, line: &CStr) {
-        let Some((name, id)) = new_id(line.to_bytes()) else { return };
+        let Some(line) = line.to_str().ok().and_then(Line::read) else { return };
         let mut ids = self.lock();
-        let old = ids.current.insert(name.clone(), Arc::from(id));
-        if old.is_some_and(|old| *old != *id) {
-            // Under the lock: who finds the count unchanged has seen no id of later.
-            let number = self.heard.fetch_add(1, Ordering::AcqRel) + 1;
-            ids.recreated.insert(name, number);
+        match line {
+            Line::Id { topic, old, new } if new != NO_ID => {
+                let Ok(topic) = CString::new(topic) else { return };
+                if old == NO_ID {
+                    ids.recreated.remove(&topic);
+                }
+                ids.forget_leaders(&topic);
+                let known = ids.current.insert(topic.clone(), Arc::from(new));
+                if known.is_some_and(|known| *known != *new) {
+                    // Under the lock: who finds the count unchanged has seen no id of later.
+                    let number = self.heard.fetch_add(1, Ordering::AcqRel) + 1;
+                    ids.recreated.insert(topic, number);
+                }
+            }
+            Line::Id { .. } => {}
+            Line::LeaderTaken { topic, partition } => {
+                let Ok(topic) = CString::new(topic) else { return };
+                if ids.recreated.contains_key(&topic) {
+                    let place = (topic, partition);
+                    ids.lost.remove(&place);
+                    ids.taken.insert(place);
+                }
+            }
+            Line::LeaderIgnored { topic, partition } => {
+                let Ok(topic) = CString::new(topic) else { return };
+                let place = (topic, partition);
+                // Later on it is what it says: a broker that has not heard of the newest leader yet.
+                if ids.recreated.contains_key(&place.0) && !ids.taken.contains(&place) {
+                    ids.lost.insert(place);
+                }
+            }
         }
+    }
+
+    /// True for a partition of a recreated topic of which this client will never read a record.
+    pub(crate) fn is_lost(&self, topic: &CStr, partition: i32) -> bool {
+        let ids = self.lock();
+        ids.lost.iter().any(|(name, number)| name.as_c_str() == topic && *number == partition)
     }
 
     /// How many recreations were heard of until now.
@@ -106,16 +176,6 @@ impl TopicIds {
     fn lock(&self) -> MutexGuard<'_, Ids> {
         self.ids.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Name and new id, if the line tells of one. Neither has a space in it.
-fn new_id(line: &[u8]) -> Option<(CString, &str)> {
-    let at = find_last(line, CHANGED)?;
-    let name = &line[find_last(&line[..at], TOPIC)? + TOPIC.len()..at];
-    let ids = &line[at + CHANGED.len()..];
-    let id = &ids[find_last(ids, TO)? + TO.len()..];
-    let id = std::str::from_utf8(id).ok().filter(|id| *id != NO_ID)?;
-    Some((CString::new(name).ok()?, id))
 }
 
 fn find_last(text: &[u8], what: &[u8]) -> Option<usize> {
@@ -181,6 +241,42 @@ mod tests {
         assert_eq!(told, [true, true, false]);
         ids.hear(FIRST);
         assert!(ids.is_to_be_told(partition(0), c"orders"));
+    }
+
+    const IGNORED: &CStr = c"[thrd:main]: orders [0]: ignoring outdated metadata update with leader epoch 0 which is older than our cached epoch 2";
+    const TAKEN: &CStr = c"[thrd:main]: orders [0]: leader 1 epoch 2 -> leader 1 epoch 3";
+
+    #[test]
+    fn a_recreated_topic_whose_leader_is_taken_for_old_news_is_lost_to_this_client() {
+        let ids = TopicIds::default();
+        [FIRST, IGNORED].iter().for_each(|line| ids.hear(line));
+        assert!(!ids.is_lost(c"orders", 0), "old news indeed");
+        [SECOND, IGNORED].iter().for_each(|line| ids.hear(line));
+        assert!(ids.is_lost(c"orders", 0) && !ids.is_lost(c"orders", 1) && !ids.is_lost(c"other", 0));
+        ids.hear(TAKEN);
+        assert!(!ids.is_lost(c"orders", 0), "enough leaders came and went");
+        ids.hear(IGNORED);
+        assert!(!ids.is_lost(c"orders", 0), "old news again");
+    }
+
+    #[test]
+    fn a_client_that_begins_anew_with_a_topic_has_lost_nothing_of_it() {
+        let ids = TopicIds::default();
+        [FIRST, SECOND, IGNORED].iter().for_each(|line| ids.hear(line));
+        ids.hear(c"[thrd:main]: Topic orders changed id from AAAAAAAAAAAAAAAAAAAAAA to Zb4uV0bHTKuM3Xl5m2Yy3w");
+        assert!(!ids.is_lost(c"orders", 0));
+        ids.hear(IGNORED);
+        assert!(!ids.is_lost(c"orders", 0), "nothing was recreated since");
+    }
+
+    #[test]
+    fn topics_are_read_from_lines_whatever_they_are_called() {
+        for name in ["orders", "leader", "Topic", "a.b-c_d"] {
+            let taken = format!("[thrd:main]: {name} [12]: leader 1 epoch 2 -> leader 3 epoch 4");
+            assert_eq!(Line::read(&taken), Some(Line::LeaderTaken { topic: name, partition: 12 }));
+            let changed = format!("[thrd:main]: Topic {name} changed id from x to y");
+            assert_eq!(Line::read(&changed), Some(Line::Id { topic: name, old: "x", new: "y" }));
+        }
     }
 
     #[test]
