@@ -214,7 +214,7 @@ fn rule_08_a_host_that_does_nothing_keeps_its_membership() {
     idle.drain_max = Duration::from_millis(500);
     idle.commit_wait_max = Duration::from_millis(500);
     idle.properties.clear();
-    set(&mut idle, "session.timeout.ms", "1000");
+    set(&mut idle, "session.timeout.ms", "1500");
     set(&mut idle, "heartbeat.interval.ms", "100");
     set(&mut idle, "max.poll.interval.ms", "1500");
     let mut member = Member::start(idle);

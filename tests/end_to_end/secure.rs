@@ -125,5 +125,6 @@ fn the_wrong_protocol_for_a_listener_is_said_in_words() {
     refused(&plain, 69, &["no broker of", "security.protocol"]);
     let tls = secured(&broker, "tls-to-plain", "PLAIN").set("start", "wait", "\"3s\"");
     let tls = tls.set("kafka", "bootstrap_servers", format!("{:?}", broker.bootstrap()));
-    refused(&tls, 69, &["SSL connection closed by peer", "security.protocol"]);
+    // librdkafka guesses at the other side's protocol only when bytes of it came before the end.
+    refused(&tls, 69, &["SSL", "security.protocol"]);
 }
