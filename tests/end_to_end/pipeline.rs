@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use gristmill_tests::{
-    Host, Loaded, Seen, create_topic, load, load_compressed, load_more, plugin, put, recreate_topic, unique,
+    Host, Loaded, Seen, create_topic, load, load_compressed, load_more, plugin, put, put_aborted, recreate_topic,
+    unique,
 };
 use xtask::kafka::Broker;
 
@@ -64,6 +65,11 @@ impl<'b> Pipeline<'b> {
     /// Puts one record with this key into partition 0.
     pub(crate) fn put(&self, key: &str) {
         put(&self.broker.bootstrap(), &self.topic, key);
+    }
+
+    /// Puts records into partition 0 within a transaction that is aborted.
+    pub(crate) fn put_aborted(&self, records: u64) {
+        put_aborted(&self.broker.bootstrap(), &self.topic, records);
     }
 
     /// Makes another guest the plugin.

@@ -156,6 +156,25 @@ pub fn put(bootstrap: &str, topic: &str, key: &str) {
     assert!(flushed.is_ok() && producer.context().lock().failure.is_none(), "the record was not acknowledged");
 }
 
+/// Puts records into partition 0 within a transaction that is aborted.
+///
+/// # Panics
+///
+/// When the broker does not take them, or does not abort.
+pub fn put_aborted(bootstrap: &str, topic: &str, records: u64) {
+    let producer: Result<ThreadedProducer<Acknowledged>, _> =
+        settings(bootstrap).set("transactional.id", topic).create_with_context(Acknowledged::default());
+    let producer = producer.unwrap_or_else(|error| panic!("cannot make a producer: {error}"));
+    let begun = producer.init_transactions(WITHIN).and_then(|()| producer.begin_transaction());
+    assert!(begun.is_ok(), "cannot begin a transaction: {begun:?}");
+    for _ in 0..records {
+        let sent = producer.send(BaseRecord::to(topic).partition(0).key("aborted").payload("aborted"));
+        assert!(sent.is_ok(), "cannot produce to {topic}");
+    }
+    let aborted = producer.flush(WITHIN).and_then(|()| producer.abort_transaction(WITHIN));
+    assert!(aborted.is_ok(), "cannot abort the transaction: {aborted:?}");
+}
+
 fn settings(bootstrap: &str) -> ClientConfig {
     let mut settings = ClientConfig::new();
     settings.set("bootstrap.servers", bootstrap);

@@ -193,7 +193,7 @@ fn give_up(shared: &Shared, rows: &[Row]) {
 fn tell_eviction(shared: &Shared) {
     if !shared.is_closing() && shared.client.fatal_error().is_none() {
         shared.tell(Event::Evicted {
-            text: "the brokers did not hear of it within session.timeout.ms, or it did not hear of them",
+            text: "the brokers did not hear of it within session.timeout.ms, it did not hear of them, or its topics are gone",
         });
     }
 }
