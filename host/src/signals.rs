@@ -16,11 +16,18 @@ pub(crate) enum Asked {
     StopNow,
 }
 
+/// What a process gets that writes to a file which has reached the limit of its size; by this number on Linux.
+const FILE_IS_TOO_LARGE: i32 = 25;
+
 /// Takes both signals over from the system's default, which is to kill, and passes them on as wishes.
 ///
 /// # Errors
 /// The system refuses a handler.
 pub(crate) fn forward(asks: &UnboundedSender<Asked>) -> io::Result<()> {
+    // Heard by nobody: the write then fails, as it does on a full disk.
+    if cfg!(target_os = "linux") {
+        drop(signal(SignalKind::from_raw(FILE_IS_TOO_LARGE))?);
+    }
     let asked_before = Arc::new(AtomicBool::new(false));
     for kind in [SignalKind::terminate(), SignalKind::interrupt()] {
         let mut signals = signal(kind)?;

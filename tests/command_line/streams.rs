@@ -3,7 +3,7 @@
 //! A command ends as it would have ended; a running host goes on handing over and stops when it is asked to.
 
 use std::fs::File;
-use std::io::{PipeReader, Write as _};
+use std::io::{PipeReader, Seek as _, SeekFrom, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,10 @@ use crate::process::{binary, configuration, plugin};
 
 /// Longer than anything here takes, and less than the 30 s after which the watchdog would end a host whose loop stands still.
 const SOON: Duration = Duration::from_secs(20);
+
+/// How large a file may become that the host writes, in blocks of 512 bytes: 32 MiB, since wasmtime keeps a plugin's memory in
+/// one.
+const FILE_BLOCKS_MAX: u64 = 64 << 10;
 
 /// As if the disk were full.
 fn full_disk() -> Stdio {
@@ -68,8 +72,10 @@ fn runs_and_stops(stderr: Stdio) {
     let text = configuration("gristmill-count", "").replace("127.0.0.1:1", &cluster.bootstrap_servers());
     let text = format!("{text}[batch]\nmax_wait = \"10ms\"\n");
     let path = folder.write("g.toml", &text);
-    let mut command = Command::new(binary());
-    command.arg("run").arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
+    // No file that it writes may become larger than this many blocks of 512 bytes.
+    let mut command = Command::new("sh");
+    command.args(["-c", &format!("ulimit -f {FILE_BLOCKS_MAX} && exec \"$0\" run \"$1\"")]).arg(binary()).arg(path);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
     let mut child = command.spawn().unwrap();
     let deadline = Instant::now() + SOON;
     for next in 1..=3 {
@@ -90,6 +96,16 @@ fn runs_and_stops(stderr: Stdio) {
     let asked = Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status().unwrap();
     assert!(asked.success());
     assert_eq!(wait_for_code(&mut child), 0);
+}
+
+/// The system's default for whoever goes on writing is to be killed.
+#[test]
+fn a_host_whose_log_may_not_grow_runs_and_stops_as_any_other() {
+    let folder = TemporaryFolder::new();
+    let mut log = File::create(folder.path().join("log")).unwrap();
+    log.set_len(FILE_BLOCKS_MAX * 512).unwrap();
+    log.seek(SeekFrom::End(0)).unwrap();
+    runs_and_stops(log.into());
 }
 
 #[test]
