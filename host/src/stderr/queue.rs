@@ -1,7 +1,8 @@
 //! The queue between everybody who has something to say and the one thread that writes it.
 //!
 //! It is bounded in bytes. A line that finds no room, or that cannot be written, is dropped and counted, and the count is told
-//! once lines are written again. The live line is no line of the queue but a place of its own: only the newest is ever written.
+//! once lines are written again. Nothing follows the last line, whichever thread still has something to say. The live line is no
+//! line of the queue but a place of its own: only the newest is ever written.
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
@@ -35,6 +36,10 @@ struct State {
     lines: VecDeque<Vec<u8>>,
     /// What `lines` cost.
     bytes: usize,
+    /// What is written when all lines are.
+    last: Option<Vec<u8>>,
+    /// True once there was a last line: nothing is taken any more.
+    ended: bool,
     /// Lines that were dropped and not told.
     dropped: u64,
     /// What the live line shall be; empty: there shall be none.
@@ -50,9 +55,12 @@ struct State {
 }
 
 impl Queue {
-    /// Leaves a line, or several, to be written; drops it when there is no room.
+    /// Leaves a line, or several, to be written; drops it when there is no room, or when the last line was said.
     pub(super) fn push(&self, line: &[u8]) {
         let mut state = self.lock();
+        if state.ended && !state.telling {
+            return;
+        }
         if state.bytes + cost(line) > WAITING_BYTES_MAX && !state.telling {
             state.dropped += 1;
             return;
@@ -64,7 +72,8 @@ impl Queue {
     /// Leaves the last line, for which there is always room. The live line goes.
     pub(super) fn push_last(&self, line: &[u8]) {
         let mut state = self.lock();
-        state.put(line);
+        state.last = Some(line.to_vec());
+        state.ended = true;
         state.live.clear();
         state.live_is_new = true;
         self.changed.notify_all();
@@ -73,6 +82,9 @@ impl Queue {
     /// Says what the live line shall be.
     pub(super) fn show_live(&self, text: String) {
         let mut state = self.lock();
+        if state.ended {
+            return;
+        }
         state.live = text;
         state.live_is_new = true;
         self.changed.notify_all();
@@ -100,7 +112,8 @@ impl Queue {
             if written.is_err() {
                 state.dropped += lines;
             }
-            let due = state.lines.is_empty() || told.elapsed() >= TELL_EVERY;
+            let open = !state.ended || state.last.is_some();
+            let due = open && (state.lines.is_empty() || told.elapsed() >= TELL_EVERY);
             // Only after a success, or a full disk would have us tell for ever.
             let dropped = if written.is_ok() && lines > 0 && due { std::mem::take(&mut state.dropped) } else { 0 };
             state.telling = dropped > 0;
@@ -123,6 +136,7 @@ impl Queue {
         state.busy = true;
         let line = state.lines.pop_front();
         state.bytes -= line.as_deref().map_or(0, cost);
+        let line = line.or_else(|| state.last.take());
         let lines = u64::from(line.is_some());
         let clear = if state.live_is_shown || !state.live.is_empty() { CLEAR } else { "" };
         let text = [clear.as_bytes(), &line.unwrap_or_default(), state.live.as_bytes()].concat();
@@ -143,7 +157,7 @@ impl State {
     }
 
     fn has_work(&self) -> bool {
-        !self.lines.is_empty() || self.live_is_new
+        !self.lines.is_empty() || self.last.is_some() || self.live_is_new
     }
 }
 
@@ -257,13 +271,25 @@ mod tests {
         queue.wait_until_written(Duration::from_millis(50));
         assert!(began.elapsed() < LONG, "the wait has a bound");
         stream.set(|seen| seen.stuck = false);
-        stream.wait_for("dropped ");
-        queue.wait_until_written(LONG);
+        stream.wait_for("the end\n");
         let text = stream.text();
-        let (kept, told) = text.split_once("the end\ndropped ").unwrap();
+        let (kept, told) = text.strip_suffix("the end\n").unwrap().split_once("dropped ").unwrap();
         let kept: Vec<usize> = kept.lines().map(|line| line.trim().parse().unwrap()).collect();
         assert_eq!(kept, (0..kept.len()).collect::<Vec<_>>(), "those that came first are kept, in order");
         assert_eq!(kept.len() + told.trim().parse::<usize>().unwrap(), lines);
+    }
+
+    /// A stop does not wait for the thread that loads, which may still have a warning or the plugin's words to say.
+    #[test]
+    fn nothing_follows_the_last_line() {
+        let stream = Stream::default();
+        let queue = served(&stream);
+        queue.push(b"first\n");
+        queue.push_last(b"the end\n");
+        queue.push(b"a warning that comes too late\n");
+        queue.show_live("running".to_owned());
+        queue.wait_until_written(LONG);
+        assert_eq!(stream.text(), "first\nthe end\n");
     }
 
     #[test]
