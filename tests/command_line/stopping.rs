@@ -4,7 +4,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use gristmill_kafka::{MockCluster, MockRecord};
-use gristmill_tests::{Host, TemporaryFolder};
+use gristmill_tests::{Host, TemporaryFolder, plugin};
 
 use crate::process::configuration;
 
@@ -134,6 +134,22 @@ fn a_stop_that_comes_while_the_host_starts_is_heard() {
             Some("gristmill: stopped as it was asked to, before any record was read"),
             "{slow}: {lines:#?}"
         );
+    }
+}
+
+/// Whoever stops the demo early leaves records in the log, and they are part of the sum.
+#[test]
+fn a_demo_that_is_stopped_early_adds_up() {
+    let plugin = plugin("gristmill-count").display().to_string();
+    let until_stopped = (&["demo", "--plugin", &plugin, "--keep"][..], "a record every 10 ms, until you press Ctrl-C");
+    let in_the_middle = (&["demo", "--plugin", &plugin][..], "60 records, one every 20 ms");
+    for (arguments, scene) in [until_stopped, in_the_middle] {
+        let host = Host::start(TemporaryFolder::new(), arguments);
+        host.wait_for_line(scene, SOON);
+        host.signal("INT");
+        let (code, lines) = host.wait_for_end(SOON);
+        assert_eq!(code, 0, "{arguments:?}: {lines:#?}");
+        assert!(place(&lines, "records committed") < place(&lines, "everything adds up"), "{arguments:?}: {lines:#?}");
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! It must not know what the host prints.
 
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
@@ -57,11 +58,11 @@ pub fn build(build: Build) -> Result<PathBuf> {
     Ok(workspace::target_dir().join(folder).join("gristmill"))
 }
 
-/// Runs `gristmill demo` with the arguments given.
+/// Becomes `gristmill demo` with the arguments given: a Ctrl-C is then for the demo alone, whose closing table somebody waits for.
 ///
 /// # Errors
 ///
-/// When something does not build. The demo's own exit code is passed on.
+/// When something does not build.
 pub fn demo(arguments: &[&str]) -> Result<ExitCode> {
     let begun = Instant::now();
     let folder = plugins::build()?;
@@ -69,7 +70,8 @@ pub fn demo(arguments: &[&str]) -> Result<ExitCode> {
     note(&format!("built in {:.1} s", begun.elapsed().as_secs_f64()));
     let mut command = Command::new(binary);
     command.arg("demo").arg("--plugin").arg(folder.join("gristmill_count.wasm")).args(arguments);
-    Ok(exit_code(workspace::status(&mut command)?))
+    let error = command.exec();
+    Err(error).with_context(|| format!("cannot start {}", workspace::shown(&command)))
 }
 
 /// Runs the measurements of the `bench` target of the tests with the arguments given.

@@ -12,16 +12,25 @@ pub(crate) struct Totals {
     pub(crate) counts: Counts,
     /// Records between the committed offsets and the ends, as read from the broker afterwards.
     pub(crate) lag: Option<u64>,
+    /// True when somebody stopped the demo before the host was through with everything.
+    pub(crate) stopped: bool,
 }
 
 impl Totals {
-    /// Every record that went in came out, once, and every extra hand-over was a redelivery.
+    /// Every record that went in came out, once, and every extra hand-over was a redelivery. What a stop left in the log may have
+    /// been fetched, and handed over in vain.
     pub(crate) fn add_up(&self) -> bool {
         let counts = &self.counts;
-        counts.committed == self.produced
-            && counts.handed_over == counts.committed + counts.redelivered
-            && counts.records_in - counts.stale == self.produced
-            && self.lag == Some(0)
+        let Some(lag) = self.lag else { return false };
+        let (Some(fetched), Some(first_time)) =
+            (counts.records_in.checked_sub(counts.stale), counts.handed_over.checked_sub(counts.redelivered))
+        else {
+            return false;
+        };
+        counts.committed + lag == self.produced
+            && (self.stopped || lag == 0)
+            && (counts.committed..=self.produced).contains(&first_time)
+            && (first_time..=self.produced).contains(&fetched)
     }
 
     /// The table.
@@ -62,7 +71,7 @@ mod tests {
             committed: 100,
             ..Counts::default()
         };
-        Totals { produced: 100, counts, lag: Some(0) }
+        Totals { produced: 100, counts, lag: Some(0), stopped: false }
     }
 
     #[test]
@@ -76,5 +85,18 @@ mod tests {
         assert!(!repeated.add_up());
         let behind = Totals { lag: Some(1), ..totals() };
         assert!(!behind.add_up());
+    }
+
+    #[test]
+    fn what_a_stop_left_in_the_log_is_part_of_the_sum() {
+        let stopped = Totals { produced: 140, lag: Some(40), stopped: true, ..totals() };
+        assert!(stopped.add_up());
+        assert!(!Totals { stopped: false, ..stopped }.add_up(), "nobody stopped it, and it is not through");
+        assert!(!Totals { lag: Some(39), ..stopped }.add_up());
+        let mut in_vain = stopped;
+        (in_vain.counts.records_in, in_vain.counts.handed_over) = (142, 170);
+        assert!(in_vain.add_up());
+        in_vain.counts.handed_over = 171;
+        assert!(!in_vain.add_up(), "more than was fetched");
     }
 }
