@@ -118,7 +118,7 @@ pub fn main() -> u8 {
             return if error.use_stderr() { crate::exit::USAGE } else { crate::exit::CLEAN };
         }
     };
-    let mut console = Console::new();
+    let mut console = Console::new(cli.logs.log_format);
     let filter = cli.logs.filter(cli.command.usual_level());
     let exit = match telemetry::start(cli.logs.log_format, &filter, console.colors(), LogWriter) {
         Ok(()) => cli.command.run(cli.logs.quiet, &mut console),
@@ -147,7 +147,7 @@ impl Command {
             Self::Check(args) => check::run(args, console),
             Self::Inspect(args) => inspect::run(&args, console),
             Self::Call(args) => call::run(args, console),
-            Self::Run(args) => run::run(args, quiet),
+            Self::Run(args) => run::run(args, quiet, console.format()),
             Self::Demo(args) => demo::run(args, console),
             Self::Schema(args) => schema::run(args, console),
             Self::Completions(args) => completions::run(args, console),

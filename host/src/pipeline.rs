@@ -122,7 +122,7 @@ fn announce(config: &Config, plugin: &Plugin) {
         digest = %plugin.digest(),
         file = %config.plugin.path.display(),
         group = %config.kafka.group_id,
-        topics = ?config.kafka.topics,
+        topics = config.kafka.topics.join(", "),
         "starting"
     );
 }

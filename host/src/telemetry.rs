@@ -12,6 +12,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::JsonFields;
 
 use self::json_lines::JsonLines;
+pub(crate) use self::json_lines::json_line;
 pub use self::retry_log::{Mention, RetryLog};
 
 /// How a log line looks.

@@ -11,6 +11,7 @@ mod call;
 mod check;
 mod documents;
 mod examples;
+mod json_logs;
 mod missing_tools;
 mod odd_files;
 mod online;

@@ -76,7 +76,7 @@ fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
         .map_err(|error| Exit::from(&error))?;
     let records = read(args.records, console).map_err(misfit)?;
     if records.is_empty() {
-        console.complain("there are no records, so nothing was handed over");
+        console.complain("warn", "there are no records, so nothing was handed over");
         return Ok(Exit::clean());
     }
     let size = args.batch.map(NonZeroU32::get).or(setup.records_max).map_or(records.len(), |size| size as usize);
@@ -121,7 +121,7 @@ impl Setup {
 fn read(path: Option<PathBuf>, console: &mut Console) -> Result<Vec<FileRecord>, RecordsError> {
     let Some(path) = path.filter(|path| path.as_os_str() != "-") else {
         if io::stdin().is_terminal() {
-            console.complain("reading records from the terminal, one JSON object a line, until end of file");
+            console.complain("info", "reading records from the terminal, one JSON object a line, until end of file");
         }
         return records::read("stdin", io::stdin().lock());
     };

@@ -1,6 +1,7 @@
 //! Where commands write: results to stdout, problems and the last line to stderr.
 //!
-//! A reader that went away (a closed pipe) is no error. A result that cannot be written for another reason is.
+//! A reader that went away (a closed pipe) is no error. A result that cannot be written for another reason is. Where logs are for
+//! machines, so is everything else that goes to stderr.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -11,20 +12,28 @@ use serde::Serialize;
 use crate::config::{ConfigError, Place, Problem};
 use crate::exit::{self, Exit};
 use crate::stderr;
+use crate::telemetry::{LogFormat, json_line};
 
 /// The terminal, or what stands in for it.
 #[derive(Debug)]
 pub(crate) struct Console {
     colors: bool,
+    /// What goes to stderr looks like the log.
+    format: LogFormat,
     /// Why a result could not be written.
     unwritten: Option<io::Error>,
 }
 
 impl Console {
     /// The process's own streams. Colours only on a terminal, and never with `NO_COLOR`.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(format: LogFormat) -> Self {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Self { colors: wanted && io::stderr().is_terminal(), unwritten: None }
+        Self { colors: wanted && io::stderr().is_terminal(), format, unwritten: None }
+    }
+
+    /// How what goes to stderr looks.
+    pub(crate) fn format(&self) -> LogFormat {
+        self.format
     }
 
     /// True when stderr may carry colours.
@@ -45,26 +54,32 @@ impl Console {
     pub(crate) fn say_json(&mut self, value: &impl Serialize) {
         match serde_json::to_string(value) {
             Ok(text) => self.say(text),
-            Err(error) => self.complain(error),
+            Err(error) => self.complain("error", error),
         }
     }
 
-    /// Prints something that is not the result.
-    pub(crate) fn complain(&mut self, line: impl Display) {
-        stderr::say(format!("{line}\n").as_bytes());
+    /// Prints something that is not the result. `level` as in a log line.
+    pub(crate) fn complain(&mut self, level: &str, line: impl Display) {
+        let line = match self.format {
+            LogFormat::Text => format!("{line}\n"),
+            LogFormat::Json => json_line(level, &line.to_string(), []),
+        };
+        stderr::say(line.as_bytes());
     }
 
-    /// Says every problem, each with the line it stands in below it. The last line says the first of them again; so one that has
-    /// no line to show is left to it.
+    /// Says every problem, each with the line it stands in below it, which is for people only. The last line says the first of
+    /// them again; so one that has no line to show is left to it.
     pub(crate) fn show(&mut self, error: &ConfigError) {
+        let for_people = self.format == LogFormat::Text;
+        let shown = |problem| if for_people { excerpt(problem) } else { None };
         if let [problem] = error.problems.as_slice()
-            && excerpt(problem).is_none()
+            && shown(problem).is_none()
         {
             return;
         }
         for problem in &error.problems {
-            self.complain(escape(&problem.to_string()));
-            if let Some((number, line, span)) = excerpt(problem) {
+            self.complain("error", escape(&problem.to_string()));
+            if let Some((number, line, span)) = shown(problem) {
                 self.underline(number, line, span);
             }
         }
@@ -82,10 +97,15 @@ impl Console {
 
     /// The last line on stderr: why the process ends, and what to do. Waits a moment until all is written.
     pub(crate) fn last_line(&mut self, exit: &Exit) {
-        match exit.why() {
-            Some(why) => stderr::say_last(format!("gristmill: {}\n", escape(why)).as_bytes()),
-            None => stderr::finish(),
-        }
+        let Some(why) = exit.why().map(escape) else { return stderr::finish() };
+        let line = match self.format {
+            LogFormat::Text => format!("gristmill: {why}\n"),
+            LogFormat::Json => {
+                let level = if exit.code() == exit::CLEAN { "info" } else { "error" };
+                json_line(level, &why, [("exit_code", exit.code().into())])
+            }
+        };
+        stderr::say_last(line.as_bytes());
     }
 
     /// Shows a line with a place in it underlined.
@@ -93,8 +113,11 @@ impl Console {
         let number = number.to_string();
         let margin = " ".repeat(number.len());
         let (red, plain) = if self.colors { ("\u{1b}[31m", "\u{1b}[0m") } else { ("", "") };
-        self.complain(format_args!("  {number} | {line}"));
-        self.complain(format_args!("  {margin} | {}{red}{}{plain}", indent(&line[..span.start]), carets(&line[span])));
+        self.complain("error", format_args!("  {number} | {line}"));
+        self.complain(
+            "error",
+            format_args!("  {margin} | {}{red}{}{plain}", indent(&line[..span.start]), carets(&line[span])),
+        );
     }
 }
 

@@ -4,6 +4,7 @@ use clap::Args;
 
 use crate::exit::Exit;
 use crate::pipeline::{self, Company};
+use crate::telemetry::LogFormat;
 
 use super::config_args::ConfigArgs;
 use super::console::Console;
@@ -16,9 +17,9 @@ pub(super) struct RunArgs {
     config: ConfigArgs,
 }
 
-pub(super) fn run(args: RunArgs, quiet: bool) -> Exit {
+pub(super) fn run(args: RunArgs, quiet: bool, format: LogFormat) -> Exit {
     let live = if quiet { None } else { LiveLine::on_terminal() };
     // On another thread, with a console of its own, since reading may wait for a pipe or a slow disk and a signal must not.
-    let config = || Ok(args.config.load(&mut Console::new())?.config);
+    let config = move || Ok(args.config.load(&mut Console::new(format))?.config);
     pipeline::run(config, Company::alone(live))
 }

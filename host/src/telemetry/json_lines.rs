@@ -20,13 +20,8 @@ where
     N: for<'w> FormatFields<'w> + 'static,
 {
     fn format_event(&self, context: &FmtContext<'_, S, N>, mut writer: Writer<'_>, event: &Event<'_>) -> fmt::Result {
-        let mut time = String::new();
-        SystemTime.format_time(&mut Writer::new(&mut time))?;
-        let mut line = Map::new();
-        line.insert("ts".to_owned(), time.into());
-        line.insert("level".to_owned(), event.metadata().level().as_str().to_ascii_lowercase().into());
-        line.insert("msg".to_owned(), "".into());
-        line.insert("target".to_owned(), event.metadata().target().into());
+        let metadata = event.metadata();
+        let mut line = begin(&metadata.level().as_str().to_ascii_lowercase(), "", metadata.target());
         for span in context.event_scope().into_iter().flat_map(|scope| scope.from_root()) {
             let extensions = span.extensions();
             let fields =
@@ -38,6 +33,22 @@ where
         event.record(&mut Fields(&mut line));
         writeln!(writer, "{}", Value::Object(line))
     }
+}
+
+/// A line of this form for what is said beside the log, with a line break. `level` as in a log line.
+pub(crate) fn json_line(level: &str, msg: &str, more: impl IntoIterator<Item = (&'static str, Value)>) -> String {
+    let mut line = begin(level, msg, env!("CARGO_PKG_NAME"));
+    line.extend(more.into_iter().map(|(name, value)| (name.to_owned(), value)));
+    format!("{}\n", Value::Object(line))
+}
+
+/// The four keys that every line has.
+fn begin(level: &str, msg: &str, target: &str) -> Map<String, Value> {
+    let mut time = String::new();
+    // Writing to a text does not fail.
+    let _ = SystemTime.format_time(&mut Writer::new(&mut time));
+    let keys = [("ts", time.as_str()), ("level", level), ("msg", msg), ("target", target)];
+    keys.into_iter().map(|(name, text)| (name.to_owned(), text.into())).collect()
 }
 
 /// Takes the fields of an event into the line. The message goes under `msg`.
