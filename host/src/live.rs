@@ -5,10 +5,15 @@ use std::time::Duration;
 use gristmill_core::time::Moment;
 
 use crate::cli::{LiveLine, Snapshot};
+use crate::observe::StopWaits;
+use crate::start_watch::StartWatch;
 use crate::status::{State, Status};
 
 /// How often the line is drawn.
 const EVERY: Duration = Duration::from_millis(250);
+
+/// A batch that is longer with the plugin is shown. With faster ones the line would flicker.
+const OUT_SHOWN_AFTER: Duration = Duration::from_secs(1);
 
 /// Draws the live line.
 pub(crate) struct Live {
@@ -28,23 +33,23 @@ impl Live {
         self.due
     }
 
-    pub(crate) fn show(&mut self, now: Moment, status: &Status) {
+    pub(crate) fn show(&mut self, now: Moment, status: &Status, start: &StartWatch, waits: StopWaits) {
         if now < self.due {
             return;
         }
         self.due = now.after(EVERY);
         let state = status.state();
-        let (detail, next_in) = match &state {
-            State::Waiting { attempt, until, reason, .. } => {
-                (Some(format!("attempt {attempt}: {reason}")), Some(until.since(now)))
-            }
-            State::Held { reason, .. } => (Some(reason.clone()), None),
-            State::Joining | State::Running | State::Paused | State::Draining | State::Stopped => (None, None),
+        let next_in = if let State::Waiting { until, .. } = &state { Some(until.since(now)) } else { None };
+        let detail = match &state {
+            State::Joining => start.waits_for(now),
+            state => detail(now, state, status.more_held(), waits),
         };
+        let out = status.batch_out.map(|out| (out.records, now.since(out.since)));
         self.line.draw(&Snapshot {
             state: state.word(),
             detail,
             next_in,
+            out: out.filter(|(_, age)| *age >= OUT_SHOWN_AFTER),
             partitions: status.assigned.len(),
             records_per_second: self.rate.per_second(now, status.counts.committed),
             lag: status.lag(),
@@ -57,6 +62,21 @@ impl Live {
     /// Takes the line away, so that what follows stands on a line of its own.
     pub(crate) fn clear(&mut self) {
         self.line.clear();
+    }
+}
+
+/// What a state is about, as far as the state itself knows.
+fn detail(now: Moment, state: &State, more_held: usize, waits: StopWaits) -> Option<String> {
+    match state {
+        State::Waiting { attempt, reason, .. } => Some(format!("attempt {attempt} failed: {reason}")),
+        State::Held { reason, .. } if more_held > 0 => Some(format!("{reason} (and {more_held} more)")),
+        State::Held { reason, .. } => Some(reason.clone()),
+        State::Draining { since, waits_for } => {
+            let (what, wait_max) = waits.for_the(*waits_for);
+            let left = since.after(wait_max).since(now).as_secs();
+            Some(format!("waits for {what}, {left} s at most"))
+        }
+        State::Joining | State::Running | State::Paused | State::Stopped => None,
     }
 }
 
@@ -84,7 +104,80 @@ impl Rate {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use gristmill_core::io::{
+        Action, BatchId, ClosedBy, Delivery, DeliveryId, HeldReason, Input, OffsetTrouble, PluginId, Report,
+    };
+    use gristmill_core::record::{NextOffset, Partition, Topic};
+
     use super::*;
+    use crate::narrate::TopicNames;
+
+    struct Orders;
+
+    impl TopicNames for Orders {
+        fn name(&self, _: Topic) -> Arc<str> {
+            "orders".into()
+        }
+    }
+
+    fn words(status: &Status, second: u64) -> Option<String> {
+        let waits = StopWaits { grace: Duration::from_secs(20), leave: Duration::from_secs(5) };
+        detail(Moment(second * 1_000_000), &status.state(), status.more_held(), waits)
+    }
+
+    #[test]
+    fn a_failed_attempt_is_called_failed() {
+        let now = Moment(0);
+        let waiting = State::Waiting {
+            attempt: 4,
+            since: now,
+            until: now.after(EVERY),
+            reason: "the database is down".to_owned(),
+        };
+        let waits = StopWaits { grace: EVERY, leave: EVERY };
+        assert_eq!(detail(now, &waiting, 0, waits).as_deref(), Some("attempt 4 failed: the database is down"));
+    }
+
+    #[test]
+    fn what_is_held_is_named_with_its_partition() {
+        let mut status = Status::new();
+        for number in [3, 5] {
+            let trouble = OffsetTrouble::OutOfRange {
+                wanted: NextOffset(2),
+                low: Some(NextOffset(7)),
+                high: Some(NextOffset(9)),
+            };
+            let reason = HeldReason::Offset { partition: Partition { topic: Topic(0), number }, trouble };
+            status.note_action(Moment(0), &Action::<()>::Report(Report::Held { reason }), &Orders);
+        }
+        let held = words(&status, 1).unwrap();
+        assert!(
+            held.starts_with("orders/3: offset 2 is not in the log, ") && held.ends_with(" (and 1 more)"),
+            "{held}"
+        );
+    }
+
+    #[test]
+    fn a_stop_says_what_it_waits_for_and_how_long_it_still_may() {
+        let mut status = Status::new();
+        let delivery = Delivery::<()> {
+            id: DeliveryId(1),
+            batch: BatchId(1),
+            attempt: 1,
+            plugin: PluginId(1),
+            records: Arc::new([]),
+            bytes: 0,
+            closed_by: ClosedBy::Records,
+        };
+        status.note_action(Moment(0), &Action::Deliver(delivery), &Orders);
+        status.note_input(Moment(2_000_000), &Input::<()>::StopAsked);
+        assert_eq!(words(&status, 10).as_deref(), Some("waits for the running batch, 12 s at most"));
+        status.note_action(Moment(11_000_000), &Action::<()>::Leave, &Orders);
+        assert_eq!(words(&status, 12).as_deref(), Some("waits for leaving the group, 4 s at most"));
+        assert_eq!(words(&status, 60).as_deref(), Some("waits for leaving the group, 0 s at most"));
+    }
 
     #[test]
     fn the_rate_looks_back_two_seconds() {

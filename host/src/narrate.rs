@@ -172,6 +172,17 @@ pub(crate) fn trouble_words(reason: &HeldReason) -> (Option<Partition>, String) 
     }
 }
 
+/// The same in one text, with the place where there is one.
+pub(crate) fn held_words(reason: &HeldReason, topics: &impl TopicNames) -> String {
+    let partition = match reason {
+        HeldReason::Fatal { .. } | HeldReason::Exhausted { .. } => None,
+        HeldReason::RecordTooLarge { facts } => Some(facts.partition),
+        HeldReason::Offset { partition, .. } => Some(*partition),
+    };
+    let place = partition.map(|it| format!("{}/{}: ", topics.name(it.topic), it.number)).unwrap_or_default();
+    format!("{place}{}", trouble_words(reason).1)
+}
+
 /// What is wrong with a position, and the way out.
 fn position_words(trouble: &OffsetTrouble) -> String {
     let or_unknown = |next: &Option<NextOffset>| next.map_or_else(|| "unknown".to_owned(), |next| next.0.to_string());

@@ -53,6 +53,13 @@ pub(crate) struct StopWaits {
     pub(crate) leave: Duration,
 }
 
+impl StopWaits {
+    /// What a stop waits for, and how long. Where nothing is unfinished, only leaving is left.
+    pub(crate) fn for_the(self, unfinished: Option<&'static str>) -> (&'static str, Duration) {
+        unfinished.map_or(("leaving the group", self.leave), |unfinished| (unfinished, self.grace))
+    }
+}
+
 impl Observer {
     /// `live` when there is a terminal; `progress` when somebody in this process waits for figures.
     pub(crate) fn new(
@@ -83,18 +90,18 @@ impl Observer {
         self
     }
 
-    pub(crate) fn note_input(&mut self, input: &Input<RecordBody>) {
+    pub(crate) fn note_input(&mut self, now: Moment, input: &Input<RecordBody>) {
         if matches!(input, Input::Assigned(_) | Input::Fetched(_)) {
             self.start.reached();
         }
-        self.status.note_input(input);
+        self.status.note_input(now, input);
     }
 
     pub(crate) fn note_action(&mut self, now: Moment, action: &Action<RecordBody>, topics: &impl TopicNames) {
         if let Action::Report(Report::Assigned { partition, .. }) = action {
             self.start.found(&topics.name(partition.topic));
         }
-        self.status.note_action(now, action);
+        self.status.note_action(now, action, topics);
     }
 
     pub(crate) fn note_answer(&self, answered: &Answered) {
@@ -119,10 +126,7 @@ impl Observer {
     pub(crate) fn note_asked(&self, asked: Asked) {
         match asked {
             Asked::Stop => {
-                let (waits_for, wait_max) = match self.status.unfinished() {
-                    Some(unfinished) => (unfinished, self.waits.grace),
-                    None => ("leaving the group", self.waits.leave),
-                };
+                let (waits_for, wait_max) = self.waits.for_the(self.status.unfinished());
                 let wait_max_ms = wait_max.as_millis() as u64;
                 info!(waits_for, wait_max_ms, "asked to stop; a second signal leaves at once");
             }
@@ -265,7 +269,7 @@ impl Observer {
             progress.send_if_modified(|known| std::mem::replace(known, self.status.counts) != self.status.counts);
         }
         if let Some(live) = &mut self.live {
-            live.show(now, &self.status);
+            live.show(now, &self.status, &self.start, self.waits);
         } else if now >= self.summary_due {
             self.summary_due = now.after(SUMMARY_EVERY);
             self.sum_up();

@@ -121,7 +121,7 @@ impl Runner {
 
     fn take(&mut self, input: Input<RecordBody>) {
         let now = self.clock.now();
-        self.observer.note_input(&input);
+        self.observer.note_input(now, &input);
         self.machine.handle(now, input);
     }
 

@@ -78,6 +78,19 @@ impl StartWatch {
         waits.then_some(self.deadline)
     }
 
+    /// What has to come before partitions can, for people; nothing when it is not known.
+    pub(crate) fn waits_for(&self, now: Moment) -> Option<String> {
+        let missing: Vec<&str> = self.missing.iter().map(String::as_str).collect();
+        let what = match missing.as_slice() {
+            _ if !self.reached => "no broker reached yet".to_owned(),
+            [] => return None,
+            [topic] => format!("topic {topic} does not exist yet"),
+            topics => format!("topics {} do not exist yet", topics.join(", ")),
+        };
+        let left = self.wakeup().map(|deadline| format!(", gives up in {} s", deadline.since(now).as_secs()));
+        Some(what + &left.unwrap_or_default())
+    }
+
     /// Why the process should end now, if it should.
     pub(crate) fn verdict(&self, now: Moment) -> Option<Exit> {
         if let (Some(why), false) = (&self.refused, self.reached) {
@@ -162,6 +175,21 @@ mod tests {
         let mut watch = watch(false);
         watch.reached();
         assert_eq!((watch.wakeup(), watch.verdict(LATE)), (None, None));
+    }
+
+    #[test]
+    fn a_start_says_what_it_waits_for_and_how_long() {
+        let (mut waits, mut ends) = (watch(false), watch(true));
+        let now = Moment(10_000_000);
+        assert_eq!(waits.waits_for(now).as_deref(), Some("no broker reached yet, gives up in 20 s"));
+        for watch in [&mut waits, &mut ends] {
+            watch.reached();
+            assert_eq!(watch.waits_for(now), None);
+            watch.missing("later");
+        }
+        assert_eq!(waits.waits_for(now).as_deref(), Some("topic later does not exist yet"));
+        ends.missing("never");
+        assert_eq!(ends.waits_for(now).as_deref(), Some("topics later, never do not exist yet, gives up in 20 s"));
     }
 
     #[test]

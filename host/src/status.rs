@@ -9,7 +9,7 @@ use gristmill_core::io::{Action, ClosedBy, Input, Report};
 use gristmill_core::record::{NextOffset, Partition};
 use gristmill_core::time::Moment;
 
-use crate::narrate::trouble_words;
+use crate::narrate::{TopicNames, held_words, trouble_words};
 
 /// What the host is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub(crate) enum State {
     Held { since: Moment, reason: String },
     /// Hand-overs are paused by an operator.
     Paused,
-    /// Asked to stop.
-    Draining,
+    /// Asked to stop, or on its way out by itself: what it waits for since when. Nothing named: leaving the group.
+    Draining { since: Moment, waits_for: Option<&'static str> },
     /// Over.
     Stopped,
 }
@@ -39,7 +39,7 @@ impl State {
             Self::Waiting { .. } => "waiting",
             Self::Held { .. } => "held",
             Self::Paused => "paused",
-            Self::Draining => "draining",
+            Self::Draining { .. } => "draining",
             Self::Stopped => "stopped",
         }
     }
@@ -88,11 +88,21 @@ pub(crate) struct Status {
     /// Taken in since the last hand-over: how full the next batch is.
     pub(crate) filling: u64,
     pub(crate) paused: bool,
-    ending: bool,
-    /// True while the plugin has a batch.
-    batch_out: bool,
+    /// Since when it is on its way out.
+    ending: Option<Moment>,
+    /// True once it only has to leave the group.
+    leaving: bool,
+    /// What the plugin has.
+    pub(crate) batch_out: Option<BatchOut>,
     /// Commits that have no answer yet.
     commits_out: usize,
+}
+
+/// A batch that is with the plugin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BatchOut {
+    pub(crate) records: u64,
+    pub(crate) since: Moment,
 }
 
 /// How far one partition is.
@@ -128,21 +138,30 @@ impl Status {
             held: BTreeMap::new(),
             filling: 0,
             paused: false,
-            ending: false,
-            batch_out: false,
+            ending: None,
+            leaving: false,
+            batch_out: None,
             commits_out: 0,
         }
     }
 
     /// What a stop would have to wait for now.
     pub(crate) fn unfinished(&self) -> Option<&'static str> {
-        if self.batch_out { Some("the running batch") } else { (self.commits_out > 0).then_some("a commit") }
+        if self.leaving {
+            return None;
+        }
+        if self.batch_out.is_some() { Some("the running batch") } else { (self.commits_out > 0).then_some("a commit") }
+    }
+
+    /// How many more are held than the one that the state tells of.
+    pub(crate) fn more_held(&self) -> usize {
+        self.held.len().saturating_sub(1)
     }
 
     /// The state, the most pressing first.
     pub(crate) fn state(&self) -> State {
-        if self.ending {
-            return State::Draining;
+        if let Some(since) = self.ending {
+            return State::Draining { since, waits_for: self.unfinished() };
         }
         match (&self.state, self.held.values().next()) {
             (State::Stopped, _) => State::Stopped,
@@ -174,17 +193,19 @@ impl Status {
         }
     }
 
-    pub(crate) fn note_input<R>(&mut self, input: &Input<R>) {
+    pub(crate) fn note_input<R>(&mut self, now: Moment, input: &Input<R>) {
         match input {
             Input::Fetched(records) => {
                 self.counts.records_in += records.len() as u64;
                 self.filling += records.len() as u64;
             }
             Input::Assigned(_) | Input::Revoking { .. } | Input::Lost(_) => self.counts.rebalances += 1,
-            Input::StopAsked | Input::StopNowAsked => self.ending = true,
+            Input::StopAsked | Input::StopNowAsked => {
+                self.ending.get_or_insert(now);
+            }
             Input::PauseAsked => self.paused = true,
             Input::ResumeAsked => self.paused = false,
-            Input::Answered { .. } => self.batch_out = false,
+            Input::Answered { .. } => self.batch_out = None,
             Input::CommitEnded { .. } => self.commits_out = self.commits_out.saturating_sub(1),
             Input::Tick
             | Input::PositionTrouble { .. }
@@ -198,12 +219,12 @@ impl Status {
         }
     }
 
-    pub(crate) fn note_action<R>(&mut self, now: Moment, action: &Action<R>) {
+    pub(crate) fn note_action<R>(&mut self, now: Moment, action: &Action<R>, topics: &impl TopicNames) {
         match action {
             Action::Deliver(delivery) => {
                 let records = delivery.records.len() as u64;
                 self.state = State::Running;
-                self.batch_out = true;
+                self.batch_out = Some(BatchOut { records, since: now });
                 self.counts.handed_over += records;
                 if delivery.attempt > 1 {
                     self.counts.redelivered += records;
@@ -216,10 +237,10 @@ impl Status {
                     ClosedBy::Wait => self.counts.closed_by_wait += 1,
                 }
             }
-            Action::Report(report) => self.note_report(now, report),
-            Action::Leave => self.ending = true,
+            Action::Report(report) => self.note_report(now, report, topics),
+            Action::Leave => (self.ending, self.leaving) = (Some(now), true),
             Action::Stopped(_) => {
-                self.ending = false;
+                self.ending = None;
                 self.state = State::Stopped;
             }
             Action::Commit { .. } => self.commits_out += 1,
@@ -227,7 +248,7 @@ impl Status {
         }
     }
 
-    fn note_report(&mut self, now: Moment, report: &Report) {
+    fn note_report(&mut self, now: Moment, report: &Report, topics: &impl TopicNames) {
         match report {
             Report::Assigned { partition, start } => {
                 self.state = State::Running;
@@ -267,8 +288,8 @@ impl Status {
                 self.state = State::Waiting { attempt, since: now, until: now.after(*delay), reason };
             }
             Report::Held { reason } => {
-                let (partition, reason) = trouble_words(reason);
-                self.held.insert(partition, State::Held { since: now, reason });
+                let held = State::Held { since: now, reason: held_words(reason, topics) };
+                self.held.insert(trouble_words(reason).0, held);
             }
             Report::Released { reason } => {
                 self.held.remove(&trouble_words(reason).0);

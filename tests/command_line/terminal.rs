@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use gristmill_kafka::MockCluster;
+use gristmill_kafka::{MockCluster, MockRecord};
 use gristmill_tests::TemporaryFolder;
 
 use crate::process::{binary, configuration};
@@ -96,4 +96,19 @@ fn the_live_line_has_the_width_of_the_terminal_also_when_that_changes() {
     let words = "asked to stop; a second signal leaves at once";
     let asked = terminal.seen.split(CLEAR).find(|piece| piece.contains(words)).and_then(|piece| piece.lines().next());
     assert!(asked.is_some_and(|line| line.contains(words) && !line.contains(" · ")), "{asked:?}");
+}
+
+#[test]
+fn a_batch_that_takes_long_and_a_stop_that_waits_for_it_are_seen_in_the_live_line() {
+    let cluster = MockCluster::start(1).unwrap();
+    cluster.create_topic("orders", 1).unwrap();
+    cluster.produce("orders", MockRecord { key: Some(b"sleep:6000"), ..MockRecord::default() }).unwrap();
+    cluster.flush().unwrap();
+    let more = "[plugin.limits]\ntime = \"19s\"\n[batch]\nmax_wait = \"10ms\"\n";
+    let text = configuration("gristmill-mischief", more).replace("127.0.0.1:1", &cluster.bootstrap_servers());
+    let mut terminal = Terminal::run(&text);
+    terminal.wait_until("the batch", |seen| seen.contains(" · batch 1 record out for 1."));
+    terminal.keys.write_all(b"\x03").unwrap();
+    terminal.wait_until("the stop", |seen| seen.contains("draining: waits for the running batch, 1"));
+    terminal.wait_until("the last line", |seen| seen.contains("gristmill: stopped as it was asked to; "));
 }

@@ -13,10 +13,12 @@ use super::console::escape;
 pub(crate) struct Snapshot {
     /// The state's word.
     pub(crate) state: &'static str,
-    /// What the state is about: the attempt and the reason of a wait, the reason of a hold.
+    /// What the state is about: the attempt and the reason of a wait, the reason of a hold, what is waited for.
     pub(crate) detail: Option<String>,
     /// Until something happens by itself: the next attempt.
     pub(crate) next_in: Option<Duration>,
+    /// Records that are with the plugin, and how long they are, when that is worth a word.
+    pub(crate) out: Option<(u64, Duration)>,
     /// Partitions that this member has.
     pub(crate) partitions: usize,
     /// Records committed per second, lately.
@@ -86,6 +88,10 @@ fn state(snapshot: &Snapshot) -> String {
 }
 
 fn batch(snapshot: &Snapshot) -> String {
+    if let Some((records, age)) = snapshot.out {
+        let noun = if records == 1 { "record" } else { "records" };
+        return format!("batch {} {noun} out for {:.1} s", grouped(records), age.as_secs_f64());
+    }
     let max = u64::from(snapshot.records_max).max(1);
     let full = (snapshot.filling.min(max) * BAR / max) as usize;
     let bar: String = (0..BAR as usize).map(|cell| if cell < full { '█' } else { '░' }).collect();
@@ -123,6 +129,7 @@ mod tests {
             state: "running",
             detail: None,
             next_in: None,
+            out: None,
             partitions: 6,
             records_per_second: 12_345.0,
             lag: Some(4_210),
@@ -161,9 +168,18 @@ mod tests {
 
     #[test]
     fn a_wait_says_when_and_why() {
-        let detail = Some("attempt 4: the database is down".to_owned());
+        let detail = Some("attempt 4 failed: the database is down".to_owned());
         let waiting = Snapshot { state: "waiting", detail, next_in: Some(Duration::from_millis(3_200)), ..snapshot() };
-        assert_eq!(render(&waiting, 60), "waiting, next in 3.2 s: attempt 4: the database is down");
+        assert_eq!(render(&waiting, 70), "waiting, next in 3.2 s: attempt 4 failed: the database is down");
+    }
+
+    #[test]
+    fn a_batch_that_is_out_is_no_empty_batch() {
+        let out = Some((500, Duration::from_millis(4_100)));
+        let busy = Snapshot { records_per_second: 0.0, filling: 0, out, ..snapshot() };
+        assert_eq!(render(&busy, 70), "running · 0 rec/s · lag 4,210 · batch 500 records out for 4.1 s");
+        let one = Snapshot { out: Some((1, Duration::from_secs(1))), ..busy };
+        assert!(render(&one, 200).contains(" · batch 1 record out for 1.0 s · "));
     }
 
     #[test]

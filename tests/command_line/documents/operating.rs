@@ -49,7 +49,15 @@ fn the_live_line_is_the_one_that_is_drawn() {
     let page = page();
     let shown = page.blocks().into_iter().find(|block| block.text.starts_with("running · ")).unwrap();
     let line = shown.text.lines().next().unwrap();
-    assert!(file("host/src/cli/live.rs").contains(&format!("\"{line}\"")), "{line}");
+    let drawn = file("host/src/cli/live.rs");
+    assert!(drawn.contains(&format!("\"{line}\"")), "{line}");
+    // Of the others the beginning is shown, and the state's word stands elsewhere.
+    let sources = ["host/src/cli/live.rs", "host/src/live.rs", "host/src/start_watch.rs"].map(file).concat();
+    for line in shown.text.lines().skip(1) {
+        let line = line.split('…').next().unwrap().trim_end_matches(" · ");
+        let detail = line.split_once(": ").filter(|_| !line.starts_with("waiting")).map_or(line, |(_, detail)| detail);
+        assert!(sources.contains(&format!("\"{detail}")), "{detail}");
+    }
 }
 
 #[test]
