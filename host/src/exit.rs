@@ -70,16 +70,12 @@ impl Exit {
     pub fn why(&self) -> Option<&str> {
         self.why.as_deref()
     }
-}
 
-impl fmt::Display for Exit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.why.as_deref().unwrap_or("done"))
-    }
-}
-
-impl From<&StopReason> for Exit {
-    fn from(reason: &StopReason) -> Self {
+    /// The machine's reason as code and words. `place` is where the batch lies that was handed over last: the one that failed,
+    /// where one did.
+    pub(crate) fn stopped(reason: &StopReason, place: Option<&str>) -> Self {
+        let batch = place.map(|place| format!("batch ({place})"));
+        let batch = batch.as_deref().unwrap_or("batch");
         match reason {
             StopReason::Asked => {
                 Self::because(CLEAN, "stopped as it was asked to; whatever is not committed comes again")
@@ -107,14 +103,14 @@ impl From<&StopReason> for Exit {
             StopReason::Fatal { reason } => Self::because(
                 FATAL,
                 format!(
-                    "the plugin said fatal: {}; its batch was not committed; fix the cause, then start again",
+                    "the plugin said fatal: {}; its {batch} was not committed; fix the cause, then start again",
                     short_reason(reason)
                 ),
             ),
             StopReason::Exhausted { reason } => Self::because(
                 EXHAUSTED,
                 format!(
-                    "no attempt is left: {}; the batch was not committed; fix the cause, then start again",
+                    "no attempt is left: {}; its {batch} was not committed; fix the cause, then start again",
                     short_reason(reason)
                 ),
             ),
@@ -127,6 +123,12 @@ impl From<&StopReason> for Exit {
                 "the broker refuses this group's commits for good; give the user the right to read the group and its topics",
             ),
         }
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.why.as_deref().unwrap_or("done"))
     }
 }
 
@@ -166,8 +168,9 @@ mod tests {
     fn the_last_line_names_the_cause_in_short_and_ends_with_the_way_out() {
         let reason = format!("no table orders {}", "x".repeat(4_000));
         for stop in [StopReason::Fatal { reason: reason.clone() }, StopReason::Exhausted { reason }] {
-            let exit = Exit::from(&stop);
+            let exit = Exit::stopped(&stop, Some("orders/0 5..9, orders/1 7"));
             let why = exit.why().unwrap();
+            assert!(why.contains("; its batch (orders/0 5..9, orders/1 7) was not committed; "), "{why}");
             assert!(why.contains("no table orders xxx"), "{why}");
             assert!(why.ends_with("fix the cause, then start again"));
             assert!(why.chars().count() < 350, "{why}");

@@ -29,3 +29,4 @@ mod status;
 pub mod stderr;
 pub mod telemetry;
 mod watchdog;
+mod whereabouts;

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_core::io::{BatchId, HeldReason, OffsetTrouble, Report, RequestError, StartPosition};
+use gristmill_core::io::{BatchId, Delivery, HeldReason, OffsetTrouble, Report, RequestError, StartPosition};
 use gristmill_core::record::{NextOffset, Partition, Topic};
 use gristmill_core::time::Moment;
+use tracing::field::{DisplayValue, display};
 use tracing::{debug, error, info, trace, warn};
 
 use crate::excerpt::short_reason;
 use crate::telemetry::{Mention, RetryLog};
+use crate::whereabouts::Whereabouts;
 
 /// Finds the name of a topic by its number.
 pub(crate) trait TopicNames {
@@ -24,11 +26,27 @@ const RETRY_WINDOW: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Narrator {
     retries: RetryLog,
+    whereabouts: Whereabouts,
 }
 
 impl Narrator {
     pub(crate) fn new() -> Self {
-        Self { retries: RetryLog::new(RETRY_WINDOW) }
+        Self { retries: RetryLog::new(RETRY_WINDOW), whereabouts: Whereabouts::default() }
+    }
+
+    /// Notes where a batch lies that is handed over now, so that its failure can be told with its place.
+    pub(crate) fn note_delivery<R>(&mut self, delivery: &Delivery<R>) {
+        self.whereabouts.note(delivery);
+    }
+
+    /// Where the batch lies that was handed over last, in short.
+    pub(crate) fn last_place(&self, topics: &impl TopicNames) -> Option<String> {
+        self.whereabouts.of_last(topics)
+    }
+
+    /// Where this batch lies, as a field.
+    fn positions(&self, batch: BatchId, topics: &impl TopicNames) -> Option<DisplayValue<String>> {
+        self.whereabouts.of(batch, topics).map(display)
     }
 
     /// Logs one report.
@@ -60,14 +78,15 @@ impl Narrator {
             Report::BatchOk { batch, records } => trace!(batch = batch.0, records, "the batch is done"),
             Report::Waiting { batch, attempt, delay, fault, reason } => {
                 let what = if *fault { "the plugin broke" } else { "the plugin said retryable" };
-                self.tell_waiting(now, *batch, *attempt, *delay, &format!("{what}: {}", short_reason(reason)));
+                let reason = format!("{what}: {}", short_reason(reason));
+                self.tell_waiting(now, *batch, *attempt, *delay, &reason, topics);
             }
             Report::Rewound { targets } => {
                 for target in targets {
                     info!(topic = %topic(&target.partition), partition = target.partition.number, next_offset = target.next.0, "rewound to the committed offset");
                 }
             }
-            Report::Held { reason } => tell_held(reason, topics),
+            Report::Held { reason } => self.tell_held(reason, topics),
             Report::Released { reason } => {
                 let (partition, reason) = trouble_words(reason);
                 let topic = partition.map(|partition| topics.name(partition.topic));
@@ -75,9 +94,11 @@ impl Narrator {
                 info!(topic = topic.as_deref(), partition, %reason, "released what was held");
             }
             Report::GivenUp { batch, attempt, reason } => {
+                let positions = self.positions(*batch, topics);
                 error!(
                     batch = batch.0,
                     attempt,
+                    positions,
                     reason = %short_reason(reason),
                     "the batch failed and was not committed; this host hands it over no more"
                 );
@@ -87,13 +108,22 @@ impl Narrator {
     }
 
     /// First, second with notice, then one summary per window.
-    fn tell_waiting(&mut self, now: Moment, batch: BatchId, attempt: u32, delay: Duration, reason: &str) {
+    fn tell_waiting(
+        &mut self,
+        now: Moment,
+        batch: BatchId,
+        attempt: u32,
+        delay: Duration,
+        reason: &str,
+        topics: &impl TopicNames,
+    ) {
         let (batch_number, delay_ms) = (batch.0, delay.as_millis() as u64);
+        let positions = self.positions(batch, topics);
         match self.retries.failed(batch, now) {
             Mention::First => {
                 warn!(
                     batch = batch_number,
-                    attempt, delay_ms, %reason, "the batch failed and is handed over again after a wait"
+                    attempt, delay_ms, positions, %reason, "the batch failed and is handed over again after a wait"
                 );
             }
             Mention::SecondWithNotice => {
@@ -101,15 +131,45 @@ impl Narrator {
                     batch = batch_number,
                     attempt,
                     delay_ms,
+                    positions,
                     %reason,
                     "the batch failed again; from now on it is mentioned once in {} s",
                     RETRY_WINDOW.as_secs()
                 );
             }
             Mention::Summary { attempts } => {
-                warn!(batch = batch_number, attempt, attempts, delay_ms, %reason, "the batch still fails");
+                warn!(batch = batch_number, attempt, attempts, delay_ms, positions, %reason, "the batch still fails");
             }
             Mention::Silent => debug!(batch = batch_number, attempt, delay_ms, %reason, "the batch failed again"),
+        }
+    }
+
+    fn tell_held(&self, reason: &HeldReason, topics: &impl TopicNames) {
+        match reason {
+            HeldReason::Fatal { batch, reason } => {
+                let positions = self.positions(*batch, topics);
+                error!(
+                    batch = batch.0,
+                    positions,
+                    reason = %short_reason(reason), "held: the plugin said fatal; nothing is handed over until its cause is corrected and this host restarted"
+                );
+            }
+            HeldReason::Exhausted { batch, reason } => {
+                let positions = self.positions(*batch, topics);
+                error!(
+                    batch = batch.0,
+                    positions,
+                    reason = %short_reason(reason), "held: no attempt is left; nothing is handed over until the cause is corrected and this host restarted"
+                );
+            }
+            HeldReason::RecordTooLarge { facts } => {
+                let topic = topics.name(facts.partition.topic);
+                error!(%topic, partition = facts.partition.number, offset = facts.offset.0, bytes = facts.bytes, "held: this record is larger than the plugin can take; raise plugin.limits.record and plugin.limits.memory");
+            }
+            HeldReason::Offset { partition, trouble } => {
+                let topic = topics.name(partition.topic);
+                error!(%topic, partition = partition.number, reason = %position_words(trouble), "held: the partition cannot be read at its position");
+            }
         }
     }
 }
@@ -130,31 +190,6 @@ fn tell_start(topic: &str, partition: i32, start: &StartPosition) {
         }
         StartPosition::Unusable(trouble) => {
             error!(topic, partition, reason = %position_words(trouble), "assigned; cannot start reading");
-        }
-    }
-}
-
-fn tell_held(reason: &HeldReason, topics: &impl TopicNames) {
-    match reason {
-        HeldReason::Fatal { batch, reason } => {
-            error!(
-                batch = batch.0,
-                reason = %short_reason(reason), "held: the plugin said fatal; nothing is handed over until its cause is corrected and this host restarted"
-            );
-        }
-        HeldReason::Exhausted { batch, reason } => {
-            error!(
-                batch = batch.0,
-                reason = %short_reason(reason), "held: no attempt is left; nothing is handed over until the cause is corrected and this host restarted"
-            );
-        }
-        HeldReason::RecordTooLarge { facts } => {
-            let topic = topics.name(facts.partition.topic);
-            error!(%topic, partition = facts.partition.number, offset = facts.offset.0, bytes = facts.bytes, "held: this record is larger than the plugin can take; raise plugin.limits.record and plugin.limits.memory");
-        }
-        HeldReason::Offset { partition, trouble } => {
-            let topic = topics.name(partition.topic);
-            error!(%topic, partition = partition.number, reason = %position_words(trouble), "held: the partition cannot be read at its position");
         }
     }
 }
@@ -230,6 +265,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
+    use crate::whereabouts::tests::delivery;
 
     /// What was written as log lines for people.
     #[derive(Clone, Default)]
@@ -257,7 +293,9 @@ mod tests {
         let written = Written::default();
         let writer = written.clone();
         let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false).finish();
-        tracing::subscriber::with_default(subscriber, || Narrator::new().tell(Moment(0), report, &Orders));
+        let mut narrator = Narrator::new();
+        narrator.note_delivery(&delivery(BatchId(1), &[(0, 0, 120), (0, 0, 149), (0, 3, 7)]));
+        tracing::subscriber::with_default(subscriber, || narrator.tell(Moment(0), report, &Orders));
         let bytes = written.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()
     }
@@ -279,6 +317,21 @@ mod tests {
             let line = told(&report);
             assert!(line.contains(r#"row 1\nrow 2 "xxx"#) && line.contains("x…"), "{line}");
             assert!(line.chars().count() < 450, "{line}");
+        }
+    }
+
+    #[test]
+    fn every_line_about_a_failed_batch_says_where_it_lies() {
+        let (batch, reason) = (BatchId(1), "no rate".to_owned());
+        let held = |reason| Report::Held { reason };
+        for report in [
+            Report::GivenUp { batch, attempt: 1, reason: reason.clone() },
+            Report::Waiting { batch, attempt: 1, delay: Duration::ZERO, fault: true, reason: reason.clone() },
+            held(HeldReason::Fatal { batch, reason: reason.clone() }),
+            held(HeldReason::Exhausted { batch, reason }),
+        ] {
+            let line = told(&report);
+            assert!(line.contains(r#"positions=orders/0 120..149, orders/3 7 "#), "{line}");
         }
     }
 

@@ -295,8 +295,9 @@ impl Observer {
         );
     }
 
-    /// The last word: the machine's reason, unless something else ended the process first.
-    pub(crate) fn end(mut self, now: Moment, reason: &StopReason) -> Exit {
+    /// The last word: the machine's reason, unless something else ended the process first. `place` is where the batch lies that
+    /// was handed over last.
+    pub(crate) fn end(mut self, now: Moment, reason: &StopReason, place: Option<&str>) -> Exit {
         self.show(now);
         if let Some(live) = &mut self.live {
             live.clear();
@@ -324,7 +325,7 @@ impl Observer {
                     self.instance_id.unwrap_or_default()
                 ),
             ),
-            (None | Some(_), reason) => Exit::from(reason),
+            (None | Some(_), reason) => Exit::stopped(reason, place),
         }
     }
 }

@@ -144,7 +144,8 @@ impl Runner {
     }
 
     fn end(self, reason: &StopReason) -> Exit {
-        self.observer.end(self.clock.now(), reason)
+        let place = self.edges.narrator.last_place(&self.edges.consumer);
+        self.observer.end(self.clock.now(), reason, place.as_deref())
     }
 }
 

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use gristmill_tests::{Seen, shared_broker};
 
-use crate::pipeline::{Pipeline, SOON, last, stop, wait_until_all_seen};
+use crate::pipeline::{Pipeline, SOON, last, positions, stop, wait_until_all_seen};
 
-/// F1: earlier commits are kept, the batch is not committed, and the exit code is its own.
+/// F1: earlier commits are kept, the batch is not committed, the exit code is its own, and the last words say where it lies.
 #[test]
 fn fatal_ends_the_host_without_committing_the_batch() {
     let pipeline = Pipeline::new(shared_broker(), "fatal").batches_of(100).setting("fatal_at", "0:250");
@@ -16,6 +16,9 @@ fn fatal_ends_the_host_without_committing_the_batch() {
     assert_eq!(code, 65, "{}", last(&lines));
     let words = lines.last().cloned().unwrap_or_default();
     assert!(words.contains("the witness was told to say fatal"), "the last line does not say why: {words}");
+    let place = format!("{}/0 200..299", pipeline.topic);
+    assert!(words.contains(&format!("; its batch ({place}) was not committed")), "{words}");
+    assert_eq!(positions(&lines, "the batch failed and was not committed"), Some(place));
     assert_eq!(pipeline.committed(), BTreeMap::from([(0, 200)]));
     assert_eq!(Seen::from_lines(&lines).next_offsets(), BTreeMap::from([(0, 300)]));
 }
@@ -30,7 +33,12 @@ fn retryable_hands_the_same_records_over_again() {
     let host = pipeline.run();
     wait_until_all_seen(&host, &loaded, SOON);
     pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
-    let seen = Seen::from_lines(&stop(host));
+    let lines = stop(host);
+    let place = Some(format!("{}/0 100..199", pipeline.topic));
+    for begins in ["the batch failed and is handed over again", "the batch failed again; from now on"] {
+        assert_eq!(positions(&lines, begins), place, "{}", last(&lines));
+    }
+    let seen = Seen::from_lines(&lines);
     assert_eq!((seen.missing(&loaded), seen.repeats(), seen.attempts_max()), (String::new(), 200, 3));
 }
 
@@ -59,6 +67,8 @@ fn a_poison_batch_ends_the_host_when_its_attempts_are_spent() {
     let _ = pipeline.load(1, 300);
     let (code, lines) = pipeline.run().wait_for_end(SOON);
     assert_eq!(code, 75, "{}", last(&lines));
+    let words = lines.last().cloned().unwrap_or_default();
+    assert!(words.contains(&format!("; its batch ({}/0 100..199) was not committed", pipeline.topic)), "{words}");
     assert_eq!(pipeline.committed(), BTreeMap::from([(0, 100)]));
     assert_eq!(Seen::from_lines(&lines).attempts_max(), 3);
 }
@@ -74,6 +84,7 @@ fn fatal_can_hold_instead() {
     pipeline.wait_until_committed(&BTreeMap::from([(0, 100)]), SOON);
     assert!(host.runs());
     let lines = stop(host);
+    assert_eq!(positions(&lines, "held: the plugin said fatal"), Some(format!("{}/0 100..199", pipeline.topic)));
     assert_eq!(Seen::from_lines(&lines).next_offsets(), BTreeMap::from([(0, 200)]));
     assert_eq!(pipeline.committed(), BTreeMap::from([(0, 100)]));
 }

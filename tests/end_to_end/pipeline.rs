@@ -181,6 +181,13 @@ pub(crate) fn shown(lines: &[String]) -> Vec<String> {
     lines.iter().filter_map(words).collect()
 }
 
+/// Where the first log line that begins so says that its batch lies.
+pub(crate) fn positions(lines: &[String], begins: &str) -> Option<String> {
+    let fields = lines.iter().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let mut told = fields.filter(|fields| fields["msg"].as_str().is_some_and(|msg| msg.starts_with(begins)));
+    Some(told.next()?["positions"].as_str()?.to_owned())
+}
+
 /// The last lines, for the text of a failure.
 pub(crate) fn last(lines: &[String]) -> String {
     lines[lines.len().saturating_sub(30)..].join("\n")

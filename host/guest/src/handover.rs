@@ -11,7 +11,7 @@ use crate::bindings::types;
 use crate::clock::CallClock;
 use crate::fault::{Broken, Cause, Evidence, Phase};
 use crate::guest::Guest;
-use crate::lower::{BatchSource, HeaderRows, positions};
+use crate::lower::{BatchSource, HeaderRows, positions_of};
 use crate::stdio::escape;
 use crate::worker::Job;
 
@@ -71,7 +71,7 @@ pub(crate) fn report(job: &Job, broken: Broken) -> Fault {
         class = fault.class.as_str(),
         attempt = job.attempt,
         records = job.batch.len(),
-        positions = %positions(&*job.batch),
+        positions = %positions_of(&*job.batch),
         %cause,
         %stderr,
         %frames,

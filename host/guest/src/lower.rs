@@ -3,6 +3,7 @@
 //! No byte of a key, value or header is copied before wasmtime copies it into the guest. Nothing here owns a record.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use crate::bindings::types;
 
@@ -144,26 +145,34 @@ fn record<'a>(view: RecordView<'a>, headers: &'a [types::HeaderParam<'a>]) -> ty
     }
 }
 
-/// Which records a batch holds, for people: `orders/0 5..9, orders/1 7`.
-pub(crate) fn positions(batch: &dyn BatchSource) -> String {
-    /// How many partitions are named before the rest is only counted.
-    const NAMED_MAX: usize = 8;
-    let mut spans: std::collections::BTreeMap<(&str, i32), (i64, i64)> = std::collections::BTreeMap::new();
+/// How many partitions of a batch are named before the rest is only counted.
+const NAMED_MAX: usize = 8;
+
+/// Which records a batch holds, for people.
+pub(crate) fn positions_of(batch: &dyn BatchSource) -> String {
+    let mut spans: BTreeMap<(&str, i32), (i64, i64)> = BTreeMap::new();
     for index in 0..batch.len() {
         let record = batch.record(index);
         let span = spans.entry((record.topic, record.partition)).or_insert((record.offset, record.offset));
         *span = (span.0.min(record.offset), span.1.max(record.offset));
     }
+    positions(&spans, NAMED_MAX)
+}
+
+/// First and last offset of each partition, for people: `orders/0 5..9, orders/1 7`. Names so many partitions, counts the rest.
+#[must_use]
+pub fn positions(spans: &BTreeMap<(&str, i32), (i64, i64)>, named_max: usize) -> String {
     let mut named: Vec<String> = spans
         .iter()
-        .take(NAMED_MAX)
+        .take(named_max)
         .map(|((topic, partition), (first, last))| match first == last {
             true => format!("{topic}/{partition} {first}"),
             false => format!("{topic}/{partition} {first}..{last}"),
         })
         .collect();
-    if spans.len() > NAMED_MAX {
-        named.push(format!("and {} more partitions", spans.len() - NAMED_MAX));
+    if spans.len() > named_max {
+        let more = spans.len() - named_max;
+        named.push(format!("and {more} more {}", if more == 1 { "partition" } else { "partitions" }));
     }
     named.join(", ")
 }
@@ -211,8 +220,9 @@ mod tests {
 
     #[test]
     fn positions_are_spans_per_partition_and_bounded() {
-        assert_eq!(positions(&Batch(vec![(1, 7), (0, 9), (0, 5)])), "t/0 5..9, t/1 7");
-        let many = positions(&Batch((0..100).map(|partition| (partition, 1)).collect()));
-        assert!(many.ends_with("t/7 1, and 92 more partitions"), "{many}");
+        assert_eq!(positions_of(&Batch(vec![(1, 7), (0, 9), (0, 5)])), "t/0 5..9, t/1 7");
+        let many = |partitions| positions_of(&Batch((0..partitions).map(|partition| (partition, 1)).collect()));
+        assert!(many(100).ends_with("t/7 1, and 92 more partitions"), "{}", many(100));
+        assert!(many(9).ends_with("t/7 1, and 1 more partition"), "{}", many(9));
     }
 }

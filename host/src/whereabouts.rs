@@ -1,0 +1,145 @@
+//! Where the batch lies that the plugin was given last: which offsets of which partitions, for whoever has to find its records.
+//!
+//! It keeps no records, and does not know what became of the batch.
+
+use std::collections::BTreeMap;
+
+use gristmill_core::io::{BatchId, Delivery};
+use gristmill_core::record::{Offset, Partition, RecordFacts};
+use gristmill_guest::positions;
+
+use crate::narrate::TopicNames;
+
+/// How many partitions a log line names before it only counts the rest, as the guest edge does.
+const NAMED_IN_LOG_MAX: usize = 8;
+
+/// How many the last line names.
+const NAMED_AT_END_MAX: usize = 3;
+
+/// The place of the batch that was handed over last. A failure is told before the next hand-over.
+#[derive(Debug, Default)]
+pub(crate) struct Whereabouts {
+    last: Option<(BatchId, Vec<Span>)>,
+}
+
+/// What a batch holds of one partition.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    partition: Partition,
+    first: Offset,
+    last: Offset,
+}
+
+impl Whereabouts {
+    /// Notes where a batch lies that is handed over now.
+    pub(crate) fn note<R>(&mut self, delivery: &Delivery<R>) {
+        self.last = Some((delivery.batch, spans(delivery.records.iter().map(|record| &record.facts))));
+    }
+
+    /// Where this batch lies, for a log line. `None` when another one was handed over since.
+    pub(crate) fn of(&self, batch: BatchId, topics: &impl TopicNames) -> Option<String> {
+        let (last, spans) = self.last.as_ref()?;
+        (*last == batch).then(|| in_words(spans, topics, NAMED_IN_LOG_MAX))
+    }
+
+    /// Where the batch lies that was handed over last, in short.
+    pub(crate) fn of_last(&self, topics: &impl TopicNames) -> Option<String> {
+        self.last.as_ref().map(|(_, spans)| in_words(spans, topics, NAMED_AT_END_MAX))
+    }
+}
+
+fn in_words(spans: &[Span], topics: &impl TopicNames, named_max: usize) -> String {
+    let named: Vec<_> = spans.iter().map(|span| (topics.name(span.partition.topic), span)).collect();
+    let spans: BTreeMap<(&str, i32), (i64, i64)> =
+        named.iter().map(|(topic, span)| ((&**topic, span.partition.number), (span.first.0, span.last.0))).collect();
+    positions(&spans, named_max)
+}
+
+/// One for each partition. Runs for every hand-over: records come in runs of one partition, so most look at one span only.
+fn spans<'a>(records: impl Iterator<Item = &'a RecordFacts>) -> Vec<Span> {
+    let mut spans: Vec<Span> = Vec::new();
+    let mut at = 0;
+    for facts in records {
+        if spans.get(at).is_none_or(|span| span.partition != facts.partition) {
+            at = spans.iter().position(|span| span.partition == facts.partition).unwrap_or(spans.len());
+        }
+        match spans.get_mut(at) {
+            Some(span) => span.last = facts.offset,
+            None => spans.push(Span { partition: facts.partition, first: facts.offset, last: facts.offset }),
+        }
+    }
+    spans
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::Arc;
+
+    use gristmill_core::io::{ClosedBy, DeliveryId, PluginId};
+    use gristmill_core::record::{Epoch, Record, Topic};
+    use gristmill_core::time::Moment;
+
+    use super::*;
+
+    struct Orders;
+
+    impl TopicNames for Orders {
+        fn name(&self, topic: Topic) -> Arc<str> {
+            ["orders", "amounts"][topic.0 as usize].into()
+        }
+    }
+
+    /// A hand-over of records at these topics, partitions and offsets.
+    pub(crate) fn delivery(batch: BatchId, places: &[(u32, i32, i64)]) -> Delivery<()> {
+        let record = |&(topic, number, offset): &(u32, i32, i64)| Record {
+            facts: RecordFacts {
+                partition: Partition { topic: Topic(topic), number },
+                offset: Offset(offset),
+                epoch: Epoch(1),
+                leader_epoch: None,
+                bytes: 1,
+            },
+            arrived: Moment(0),
+            body: (),
+        };
+        Delivery {
+            id: DeliveryId(1),
+            batch,
+            attempt: 1,
+            plugin: PluginId(1),
+            records: places.iter().map(record).collect(),
+            bytes: 1,
+            closed_by: ClosedBy::Records,
+        }
+    }
+
+    #[test]
+    fn a_batch_lies_where_its_partitions_begin_and_end() {
+        let mut whereabouts = Whereabouts::default();
+        whereabouts.note(&delivery(BatchId(4), &[(0, 1, 7), (0, 1, 9), (1, 0, 3), (0, 1, 12), (0, 0, 5)]));
+        let words = "amounts/0 3, orders/0 5, orders/1 7..12";
+        assert_eq!(whereabouts.of(BatchId(4), &Orders).as_deref(), Some(words));
+        assert_eq!(whereabouts.of_last(&Orders).as_deref(), Some(words));
+    }
+
+    #[test]
+    fn another_batch_is_not_said_to_lie_there() {
+        let mut whereabouts = Whereabouts::default();
+        assert_eq!((whereabouts.of(BatchId(4), &Orders), whereabouts.of_last(&Orders)), (None, None));
+        whereabouts.note(&delivery(BatchId(4), &[(0, 1, 7)]));
+        whereabouts.note(&delivery(BatchId(5), &[(0, 1, 8)]));
+        assert_eq!(whereabouts.of(BatchId(4), &Orders), None);
+        assert_eq!(whereabouts.of(BatchId(5), &Orders).as_deref(), Some("orders/1 8"));
+    }
+
+    #[test]
+    fn of_many_partitions_the_first_are_named_and_fewer_at_the_end() {
+        let mut whereabouts = Whereabouts::default();
+        let places: Vec<_> = (0..100).map(|partition| (0, partition, 1)).collect();
+        whereabouts.note(&delivery(BatchId(4), &places));
+        let line = whereabouts.of(BatchId(4), &Orders).unwrap();
+        assert!(line.ends_with("orders/7 1, and 92 more partitions"), "{line}");
+        let end = whereabouts.of_last(&Orders).unwrap();
+        assert_eq!(end, "orders/0 1, orders/1 1, orders/2 1, and 97 more partitions");
+    }
+}
