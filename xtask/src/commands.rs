@@ -19,7 +19,8 @@ cargo xtask COMMAND
   lint                formatting, clippy and, where installed, cargo-deny
   kafka up|down       start a real Kafka on a free port for trying things out, and stop it again
   kafka tool CLASS [ARGUMENT…]
-                      run one of Kafka's own tools against it, such as TopicCommand
+                      run one of Kafka's own tools against it: TopicCommand, ConsoleProducer,
+                      consumer.ConsoleConsumer, consumer.group.ConsumerGroupCommand, …
   sim SEED            run one seed of the simulated world again, step by step
   bench [ARGUMENT…]   measure records per second on a real Kafka
   chaos [FILTER]      the long form of the end-to-end tests: a million records, twenty kills";
@@ -76,7 +77,15 @@ mod tests {
             let text = refusal(words);
             assert!(text.contains("kafka up|down") && !text.contains("no such command"), "{text}");
         }
+        assert!(refusal(&["kafka", "tool"]).contains("kafka tool CLASS"));
         assert!(refusal(&["sim"]).contains("sim SEED"));
         assert!(refusal(&["kafk", "up"]).starts_with("no such command: kafk\n"));
+    }
+
+    #[test]
+    fn the_usage_lists_the_tools_that_a_wrong_one_is_answered_with() {
+        for class in kafka::standalone::TOOLS {
+            assert!(USAGE.contains(class), "{class}");
+        }
     }
 }

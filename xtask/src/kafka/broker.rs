@@ -24,6 +24,9 @@ const END_WITHIN: Duration = Duration::from_secs(60);
 
 const HEAP_MIB_MAX: u32 = 256;
 
+/// How the names of brokers' folders begin.
+pub(super) const FOLDER_PREFIX: &str = "gristmill-kafka-";
+
 /// How a broker is to be started.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -314,7 +317,7 @@ pub(super) fn send_signal(name: &str, process: u32) -> Result<()> {
 fn new_folder() -> Result<PathBuf> {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let folder = std::env::temp_dir().join(format!("gristmill-kafka-{}-{number}", std::process::id()));
+    let folder = std::env::temp_dir().join(format!("{FOLDER_PREFIX}{}-{number}", std::process::id()));
     if folder.exists() {
         // Left by a process that had our number before.
         fs::remove_dir_all(&folder).with_context(|| format!("cannot remove {}", folder.display()))?;

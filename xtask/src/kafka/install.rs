@@ -74,6 +74,26 @@ impl Installation {
         command
     }
 
+    /// True when Kafka has a tool of this class name.
+    ///
+    /// # Errors
+    ///
+    /// When Kafka's jars cannot be read.
+    pub fn has_tool(&self, class: &str) -> Result<bool> {
+        let is_of_tools = |jar: &&str| {
+            Path::new(jar).file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"kafka-tools-"))
+        };
+        // The names of an archive's files stand in it as they are.
+        let name = format!("org/apache/kafka/tools/{}.class", class.replace('.', "/"));
+        for jar in self.class_path.split(':').filter(is_of_tools) {
+            let bytes = fs::read(jar).with_context(|| format!("cannot read {jar}"))?;
+            if bytes.windows(name.len()).any(|window| window == name.as_bytes()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// The data folder that every new broker starts from.
     #[must_use]
     pub fn template(&self) -> PathBuf {
