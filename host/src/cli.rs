@@ -38,6 +38,10 @@ const AFTER_HELP: &str = "Exit codes: 0 done, 1 unexpected, 2 usage, 65 the plug
 77 not authorised, 78 configuration or plugin does not fit, 101 panic, 124 stopped before all was done that a stop waits for. \
 The last line on stderr says why and what to do.";
 
+/// What the help of `run` says beside its flags and the exit codes.
+const RUN_HELP: &str =
+    "On a terminal the last line is a live line that says what the host does; -q or TERM=dumb leaves it out.";
+
 /// Heading of the flags about logs.
 const LOGS: &str = "Logs (on stderr)";
 
@@ -76,13 +80,15 @@ impl LogArgs {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Run a pipeline until it is stopped or cannot go on
+    #[command(after_help = format!("{RUN_HELP}\n\n{AFTER_HELP}"))]
     Run(run::RunArgs),
     /// Say everything that is wrong with a configuration and its plugin, without running them
-    #[command(visible_alias = "validate")]
+    #[command(visible_alias = "validate", after_help = AFTER_HELP)]
     Check(check::CheckArgs),
     /// Say what a plugin's file is, what it exports and wants, and what the host would refuse
     Inspect(inspect::InspectArgs),
     /// Hand records from a file to a plugin, without Kafka
+    #[command(after_help = AFTER_HELP)]
     Call(call::CallArgs),
     /// Show the main job on a Kafka cluster inside this process
     Demo(demo::DemoArgs),

@@ -17,15 +17,30 @@ fn a_wrong_command_line_is_a_usage_error() {
     Run::new().with(&["check", "a.toml", "--log-level", "a=b=c"]).refused(2, &["\"a=b=c\"", "debug"]);
 }
 
+/// What these arguments print, on one line.
+fn help(arguments: &[&str]) -> String {
+    let ended = Run::new().with(arguments);
+    ended.good().stdout.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn help_names_every_command_and_every_exit_code() {
-    let ended = Run::new().with(&["--help"]);
-    let help = ended.good().stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let all = help(&["--help"]);
     for command in ["run", "check", "inspect", "call", "demo", "schema", "completions"] {
-        assert!(help.contains(&format!(" {command} ")), "{command} is not in {help}");
+        assert!(all.contains(&format!(" {command} ")), "{command} is not in {all}");
     }
-    for code in [0, 1, 2, 65, 69, 70, 71, 75, 76, 77, 78, 101, 124] {
-        assert!(help.contains(&format!(" {code} ")), "{code} is not in {help}");
+    for help in [all, help(&["run", "--help"]), help(&["check", "--help"]), help(&["call", "--help"])] {
+        for code in [0, 1, 2, 65, 69, 70, 71, 75, 76, 77, 78, 101, 124] {
+            assert!(help.contains(&format!(" {code} ")), "{code} is not in {help}");
+        }
+    }
+}
+
+#[test]
+fn the_help_of_run_says_that_there_is_a_live_line_and_how_to_do_without() {
+    let help = help(&["run", "--help"]);
+    for words in ["live line", "-q", "TERM=dumb"] {
+        assert!(help.contains(words), "{words} is not in {help}");
     }
 }
 
