@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_core::io::{BatchId, Delivery, HeldReason, OffsetTrouble, Report, RequestError, StartPosition};
+use gristmill_core::io::{BatchId, Delivery, HeldReason, OffsetTrouble, Report, RequestError, SeekTo, StartPosition};
 use gristmill_core::record::{NextOffset, Partition, Topic};
 use gristmill_core::time::Moment;
 use tracing::field::{DisplayValue, display};
@@ -26,12 +26,14 @@ const RETRY_WINDOW: Duration = Duration::from_secs(60);
 #[derive(Debug)]
 pub(crate) struct Narrator {
     retries: RetryLog,
+    /// False while a batch that is read again for each attempt fails too often to be mentioned.
+    rewinds_are_news: bool,
     whereabouts: Whereabouts,
 }
 
 impl Narrator {
     pub(crate) fn new() -> Self {
-        Self { retries: RetryLog::new(RETRY_WINDOW), whereabouts: Whereabouts::default() }
+        Self { retries: RetryLog::new(RETRY_WINDOW), rewinds_are_news: true, whereabouts: Whereabouts::default() }
     }
 
     /// Notes where a batch lies that is handed over now, so that its failure can be told with its place.
@@ -75,16 +77,17 @@ impl Narrator {
                 let (error, again_in_ms) = (request_words(*error), again_in.as_millis() as u64);
                 warn!(request = id.0, again_in_ms, error, "a commit, look-up or seek failed and is tried again");
             }
-            Report::BatchOk { batch, records } => trace!(batch = batch.0, records, "the batch is done"),
+            Report::BatchOk { batch, records } => {
+                self.rewinds_are_news = true;
+                trace!(batch = batch.0, records, "the batch is done");
+            }
             Report::Waiting { batch, attempt, delay, fault, reason } => {
                 let what = if *fault { "the plugin broke" } else { "the plugin said retryable" };
                 let reason = format!("{what}: {}", short_reason(reason));
                 self.tell_waiting(now, *batch, *attempt, *delay, &reason, topics);
             }
             Report::Rewound { targets } => {
-                for target in targets {
-                    info!(topic = %topic(&target.partition), partition = target.partition.number, next_offset = target.next.0, "rewound to the committed offset");
-                }
+                targets.iter().for_each(|target| self.tell_rewound(&topic(&target.partition), target))
             }
             Report::Held { reason } => self.tell_held(reason, topics),
             Report::Released { reason } => {
@@ -107,6 +110,15 @@ impl Narrator {
         }
     }
 
+    fn tell_rewound(&self, topic: &str, target: &SeekTo) {
+        let (partition, next_offset) = (target.partition.number, target.next.0);
+        if self.rewinds_are_news {
+            info!(topic, partition, next_offset, "rewound to the committed offset");
+        } else {
+            debug!(topic, partition, next_offset, "rewound again");
+        }
+    }
+
     /// First, second with notice, then one summary per window.
     fn tell_waiting(
         &mut self,
@@ -119,7 +131,9 @@ impl Narrator {
     ) {
         let (batch_number, delay_ms) = (batch.0, delay.as_millis() as u64);
         let positions = self.positions(batch, topics);
-        match self.retries.failed(batch, now) {
+        let mention = self.retries.failed(attempt, now);
+        self.rewinds_are_news = mention != Mention::Silent;
+        match mention {
             Mention::First => {
                 warn!(
                     batch = batch_number,

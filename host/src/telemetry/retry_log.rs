@@ -1,9 +1,11 @@
 //! How often a batch that fails again and again is mentioned: the first time, the second time with notice, then one summary
 //! per window. A batch that is retried for an hour does not write a million lines.
+//!
+//! Goes by the number of the attempt and not of the batch: where a batch is read again for each attempt it has a new number each
+//! time, and only the attempts go on counting.
 
 use std::time::Duration;
 
-use gristmill_core::io::BatchId;
 use gristmill_core::time::Moment;
 
 /// How to mention a failed attempt.
@@ -31,7 +33,6 @@ pub struct RetryLog {
 
 #[derive(Clone, Debug)]
 struct Current {
-    batch: BatchId,
     mentioned: u32,
     last: Moment,
     unmentioned: u32,
@@ -44,10 +45,10 @@ impl RetryLog {
         Self { window, current: None }
     }
 
-    /// Says how to mention that an attempt of `batch` failed at `now`.
-    pub fn failed(&mut self, batch: BatchId, now: Moment) -> Mention {
-        let Some(current) = self.current.as_mut().filter(|current| current.batch == batch) else {
-            self.current = Some(Current { batch, mentioned: 1, last: now, unmentioned: 0 });
+    /// Says how to mention that this attempt failed at `now`. The first attempt since the last progress is number 1.
+    pub fn failed(&mut self, attempt: u32, now: Moment) -> Mention {
+        let Some(current) = self.current.as_mut().filter(|_| attempt > 1) else {
+            self.current = Some(Current { mentioned: 1, last: now, unmentioned: 0 });
             return Mention::First;
         };
         current.unmentioned = current.unmentioned.saturating_add(1);
@@ -56,7 +57,7 @@ impl RetryLog {
             _ if now.since(current.last) >= self.window => Mention::Summary { attempts: current.unmentioned },
             _ => return Mention::Silent,
         };
-        *current = Current { batch, mentioned: current.mentioned.saturating_add(1), last: now, unmentioned: 0 };
+        *current = Current { mentioned: current.mentioned.saturating_add(1), last: now, unmentioned: 0 };
         mention
     }
 }
@@ -68,7 +69,8 @@ mod tests {
     #[test]
     fn an_hour_of_retries_is_a_few_lines() {
         let mut log = RetryLog::new(Duration::from_secs(60));
-        let mentions: Vec<_> = (0..36_000).map(|tenth| log.failed(BatchId(1), Moment(tenth * 100_000))).collect();
+        let mentions: Vec<_> =
+            (0..36_000).map(|tenth| log.failed(tenth + 1, Moment(u64::from(tenth) * 100_000))).collect();
         let said = mentions.iter().filter(|mention| **mention != Mention::Silent);
         assert_eq!(said.count(), 61);
         assert_eq!(mentions[..3], [Mention::First, Mention::SecondWithNotice, Mention::Silent]);
@@ -78,16 +80,17 @@ mod tests {
     fn a_summary_counts_what_was_not_mentioned() {
         let mut log = RetryLog::new(Duration::from_secs(10));
         for second in 0..11 {
-            log.failed(BatchId(1), Moment(second * 1_000_000));
+            log.failed(second + 1, Moment(u64::from(second) * 1_000_000));
         }
-        assert_eq!(log.failed(BatchId(1), Moment(11_000_000)), Mention::Summary { attempts: 10 });
-        assert_eq!(log.failed(BatchId(1), Moment(12_000_000)), Mention::Silent);
+        assert_eq!(log.failed(12, Moment(11_000_000)), Mention::Summary { attempts: 10 });
+        assert_eq!(log.failed(13, Moment(12_000_000)), Mention::Silent);
     }
 
     #[test]
     fn another_batch_is_news() {
         let mut log = RetryLog::new(Duration::from_secs(10));
-        log.failed(BatchId(1), Moment(0));
-        assert_eq!(log.failed(BatchId(2), Moment(1)), Mention::First);
+        log.failed(1, Moment(0));
+        log.failed(2, Moment(1));
+        assert_eq!(log.failed(1, Moment(2)), Mention::First);
     }
 }
