@@ -87,6 +87,22 @@ fn a_fenced_static_member_ends_with_its_own_code() {
     drop(newer.kill());
 }
 
+/// With the consumer protocol the brokers keep a static member's id for it until its session ends, also when it was killed. That
+/// passes, so a supervisor has to start the host again.
+#[test]
+fn a_static_member_that_was_killed_is_waited_for_by_starting_again() {
+    let pipeline = Pipeline::new(shared_broker(), "unreleased").property("group.protocol", "consumer");
+    let pipeline = pipeline.without_property("session.timeout.ms").without_property("heartbeat.interval.ms");
+    let pipeline = pipeline.property("group.instance.id", "one");
+    let _ = pipeline.load(1, 10);
+    let host = pipeline.run();
+    wait_until_handed_over(&host, 10, SOON);
+    drop(host.kill());
+    let (code, lines) = pipeline.run().wait_for_end(SOON);
+    assert_eq!(code, 1, "{}", last(&lines));
+    assert!(lines.last().is_some_and(|line| line.contains("group.instance.id one is still taken")), "{}", last(&lines));
+}
+
 /// O3: the log says for each partition whether it resumes or resets, and where.
 #[test]
 fn the_start_of_each_partition_is_logged() {

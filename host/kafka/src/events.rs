@@ -110,13 +110,21 @@ fn handle_error(shared: &Shared, code: Code, text: String, fatal: bool) {
         Some((cause, words)) if fatal || code == Code::Fatal => (cause, words, true),
         Some(_) | None => (code, text, fatal),
     };
-    let fenced = matches!(code, Code::FencedInstanceId | Code::UnreleasedInstanceId | Code::Fenced);
-    if fatal && fenced {
+    let id = shared.settings.instance_id().unwrap_or_default();
+    if fatal && matches!(code, Code::FencedInstanceId | Code::Fenced) {
         // The core ends for it; as a client error it would be one more cause of the same end.
-        let id = shared.settings.instance_id().unwrap_or_default();
         tracing::error!(group_instance_id = id, text, "fenced: another process joined with the same id");
         return shared.input(Input::Fenced);
     }
+    // With the consumer protocol the newcomer is turned away, and not the older one fenced. A killed one counts as there until
+    // its session ends, so this passes, unless there really are two.
+    let text = match code {
+        Code::UnreleasedInstanceId => format!(
+            "group.instance.id {id} is still taken: {text}; a process that was killed gives it up when its session ends, so start \
+             again, and give every process an id of its own"
+        ),
+        _ => text,
+    };
     let kind = ClientErrorKind::of(code);
     shared.tell(Event::ClientError { kind, code: code_name(code), text, partition: None, fatal });
 }
