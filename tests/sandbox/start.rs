@@ -31,7 +31,7 @@ fn an_init_that_says_no_is_heard() {
 fn an_init_that_breaks_is_told_with_its_cause() {
     let cases = [
         ("panic:no luck", "no luck"),
-        ("exit0", "called exit(0)"),
+        ("exit0", "called exit, with success, instead of answering"),
         ("spin", "wall-clock time"),
         ("grow:0", "memory limit 16777216 bytes, asked "),
     ];

@@ -190,7 +190,9 @@ fn describe(error: &wasmtime::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result 
     if let Some(ended) = error.downcast_ref::<Ended>() {
         write!(f, "{ended}")
     } else if let Some(I32Exit(code)) = error.downcast_ref::<I32Exit>() {
-        write!(f, "the guest called exit({code}) instead of answering")
+        // WASI passes on no more of a code than whether it was 0.
+        let with = if *code == 0 { "success" } else { "failure" };
+        write!(f, "the guest called exit, with {with}, instead of answering")
     } else if let Some(trap) = error.downcast_ref::<Trap>() {
         write!(f, "{trap}")
     } else if error.downcast_ref::<WasmBacktrace>().is_some() {

@@ -38,7 +38,7 @@ fn act(info: &BatchInfo, records: &[KafkaRecord]) -> Outcome {
         "sleep" => burn::sleep(number(argument)),
         "nap" => burn::nap(number(argument)),
         "exit0" => std::process::exit(0),
-        "exit1" => std::process::exit(1),
+        "exit3" => std::process::exit(3),
         "print" => burn::print(number(argument)),
         "gush" => burn::gush(number(argument)),
         "print-nothing" => burn::print_nothing(number(argument)),
