@@ -202,9 +202,8 @@ fn tell_start(topic: &str, partition: i32, start: &StartPosition) {
                 "assigned; no committed offset could be used, so the configured policy chose the start"
             );
         }
-        StartPosition::Unusable(trouble) => {
-            error!(topic, partition, reason = %position_words(trouble), "assigned; cannot start reading");
-        }
+        // That it is held, and why, is told next.
+        StartPosition::Unusable(_) => debug!(topic, partition, "assigned; cannot start reading"),
     }
 }
 
@@ -332,6 +331,20 @@ mod tests {
             assert!(line.contains(r#"row 1\nrow 2 "xxx"#) && line.contains("x…"), "{line}");
             assert!(line.chars().count() < 450, "{line}");
         }
+    }
+
+    /// The machine reports both: that the partition came, and that it is held.
+    #[test]
+    fn a_partition_that_is_held_when_it_is_assigned_is_told_in_one_line() {
+        let partition = Partition { topic: Topic(0), number: 3 };
+        let trouble = OffsetTrouble::NothingCommitted;
+        let assigned = told(&Report::Assigned { partition, start: StartPosition::Unusable(trouble) });
+        let held = told(&Report::Held { reason: HeldReason::Offset { partition, trouble } });
+        assert_eq!((assigned.as_str(), held.lines().count()), ("", 1), "{held}");
+        assert!(
+            held.contains("orders") && held.contains("partition=3") && held.contains("has committed nothing"),
+            "{held}"
+        );
     }
 
     #[test]
