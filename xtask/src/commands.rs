@@ -55,9 +55,15 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
     }
 }
 
-/// The lines of the usage about one command.
+/// The lines of the usage about one command, with those that go on below them.
 fn usage_of(command: &str) -> Option<String> {
-    let about = |line: &&str| line.starts_with("  ") && line.split_whitespace().next() == Some(command);
+    let mut is_about_it = false;
+    let about = |line: &&str| {
+        if !line.starts_with("   ") {
+            is_about_it = line.starts_with("  ") && line.split_whitespace().next() == Some(command);
+        }
+        is_about_it
+    };
     let lines: Vec<&str> = USAGE.lines().filter(about).collect();
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
@@ -77,7 +83,7 @@ mod tests {
             let text = refusal(words);
             assert!(text.contains("kafka up|down") && !text.contains("no such command"), "{text}");
         }
-        assert!(refusal(&["kafka", "tool"]).contains("kafka tool CLASS"));
+        assert!(refusal(&["kafka", "tool"]).contains("consumer.ConsoleConsumer"));
         assert!(refusal(&["sim"]).contains("sim SEED"));
         assert!(refusal(&["kafk", "up"]).starts_with("no such command: kafk\n"));
     }
