@@ -120,7 +120,8 @@ impl Exit {
             ),
             StopReason::CommitRefused => Self::because(
                 NOT_AUTHORISED,
-                "the broker refuses this group's commits for good; give the user the right to read the group and its topics",
+                "the broker refuses this group's commits for good, for the reason in the line above; give the user the right to read \
+                 the group and its topics, or correct the broker's limits",
             ),
         }
     }

@@ -15,7 +15,7 @@ use crate::error::commit_error;
 use crate::ownership::Table;
 use crate::recreation;
 use crate::shared::Shared;
-use crate::sys::{ClientEvent, Code, List};
+use crate::sys::{ClientEvent, Code, List, code_name};
 
 /// How long the thread waits when no commit is on its way. An order wakes it.
 const IDLE_WAIT: Duration = Duration::from_secs(1);
@@ -152,7 +152,12 @@ fn classify(shared: &Shared, code: Code) -> RequestError {
     if let Some((Code::FencedInstanceId | Code::Fenced, _)) = shared.client.fatal_error() {
         return RequestError::Fenced;
     }
-    commit_error(code, shared.client.assignment_lost())
+    let error = commit_error(code, shared.client.assignment_lost());
+    if error == RequestError::Refused {
+        // The core ends for it and knows no codes.
+        tracing::error!(code = code_name(code), "the broker refuses a commit for good");
+    }
+    error
 }
 
 /// Answers first, then lets a revocation that waits for this commit go on: so the core knows the end before the
