@@ -40,6 +40,7 @@ use self::findings::Findings;
 pub use self::kafka::KafkaConfig;
 pub use self::origin::OriginLine;
 use self::overlay::Overlay;
+pub(crate) use self::overlay::PREFIX as VARIABLE_PREFIX;
 pub use self::plugin::{LimitsConfig, PluginConfig};
 use self::problem::Source;
 pub use self::problem::{ConfigError, Place, Problem, Spot};

@@ -1,5 +1,7 @@
 //! `check`: what is wrong with a configuration, where, and what to write instead.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
 use std::time::{Duration, Instant};
 
 use crate::process::{Ended, Run, binary, configuration};
@@ -38,6 +40,21 @@ fn a_wrong_type_is_underlined_and_the_right_one_named() {
     let what = "g.toml:10:15: batch.max_records = \"many\": wanted a whole number from 1 to 4294967295\n";
     let wanted = format!("{what}  10 | max_records = \"many\"\n     |               ^^^^^^\ngristmill: {what}");
     assert_eq!((ended.code, ended.stderr), (78, wanted));
+}
+
+#[test]
+fn a_variable_of_ours_that_cannot_be_read_is_not_ignored() {
+    let name = "GRISTMILL__BATCH__MAX_RECORDS";
+    let run = Run::new().file("g.toml", configuration("gristmill-echo", "")).variable(name, OsStr::from_bytes(b"\xff"));
+    run.with(&["check", "g.toml"]).refused(78, &[name, "is not UTF-8"]);
+}
+
+#[test]
+fn control_characters_of_a_name_do_not_reach_the_terminal() {
+    let text = format!("pipeline = \"a\\u001b[31m\"\n{}", configuration("gristmill-echo", ""));
+    let ended = Run::new().file("g.toml", text).with(&["check", "g.toml"]);
+    let said = &ended.good().stdout;
+    assert!(said.contains("[31m: configuration and plugin fit") && !said.contains('\u{1b}'), "{said:?}");
 }
 
 #[test]

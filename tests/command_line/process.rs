@@ -1,5 +1,6 @@
 //! One run of the binary, from its arguments to its end.
 
+use std::ffi::OsStr;
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -104,7 +105,7 @@ impl Run {
     }
 
     /// With an environment variable.
-    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn variable(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }

@@ -15,7 +15,7 @@ use crate::exit::{self, Exit};
 use crate::plugin_file::{self, NamedBy};
 
 use super::config_args::{ConfigArgs, NotLoaded};
-use super::console::Console;
+use super::console::{Console, escape};
 use super::{Output, OutputArgs};
 
 /// Which configuration, and what to say about it.
@@ -169,7 +169,7 @@ fn report(found: Found, output: Output, console: &mut Console) {
         console.say(format_args!("{:width$} = {}  # {}", line.path, line.value, line.origin));
     }
     if let Some(digest) = digest {
-        console.say(format_args!("{}: configuration and plugin fit ({digest})", config.pipeline));
+        console.say(format_args!("{}: configuration and plugin fit ({digest})", escape(&config.pipeline)));
     }
     for Topic { topic, partitions } in topics {
         console.say(format_args!("topic {topic}: {partitions} partitions"));

@@ -1,5 +1,6 @@
 //! The arguments by which commands name a configuration and lay values over it.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -70,9 +71,8 @@ impl OverlayArgs {
 
     /// Reads the configuration at `path`; problems are shown on the console.
     pub(crate) fn load(self, path: PathBuf, console: &mut Console) -> Result<Loaded, NotLoaded> {
-        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-            Some((name.into_string().ok()?, value.into_string().ok()?))
-        };
+        refuse_unreadable_variables()?;
+        let text = |(name, value): (OsString, OsString)| Some((name.into_string().ok()?, value.into_string().ok()?));
         let mut request = Request::new(&path, std::env::vars_os().filter_map(text).collect());
         let usage = |message| NotLoaded { exit: Exit::because(exit::USAGE, message), problems: Vec::new() };
         self.set.iter().try_for_each(|written| request.set(written)).map_err(usage)?;
@@ -86,4 +86,15 @@ impl OverlayArgs {
         }
         Ok(loaded)
     }
+}
+
+/// Refuses values of our own variables that cannot be read: they would be ignored in silence.
+fn refuse_unreadable_variables() -> Result<(), NotLoaded> {
+    let is_unreadable = |(name, value): &(OsString, OsString)| {
+        name.to_string_lossy().starts_with(config::VARIABLE_PREFIX) && value.to_str().is_none()
+    };
+    let Some((name, _)) = std::env::vars_os().find(is_unreadable) else { return Ok(()) };
+    let name = name.to_string_lossy();
+    let why = format!("the environment variable {name} is not UTF-8; set it again, or unset it");
+    Err(NotLoaded { exit: Exit::because(exit::MISFIT, why), problems: Vec::new() })
 }
