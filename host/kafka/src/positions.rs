@@ -3,7 +3,8 @@
 //! Asks within a bound and says plainly what it could not find out; a look-up that fails is never taken for "nothing
 //! committed", and the reset policy is never a substitute for an answer (B02). Changes nothing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::ffi::CStr;
 use std::time::{Duration, Instant};
 
 use gristmill_core::io::{OffsetTrouble, StartPosition};
@@ -135,12 +136,14 @@ fn committed_of(
         let mut list = shared.list(left.iter().map(|partition| (partition, OFFSET_INVALID)));
         match shared.client.committed(&mut list, wait) {
             Ok(()) => {
-                for row in list.rows() {
+                let rows = list.rows();
+                ask_which_topics(shared, &rows, wait);
+                for row in rows {
                     let partition = shared.topics.partition(&row.topic, row.partition);
                     match row.result {
                         Ok(()) => {
                             left.retain(|other| *other != partition);
-                            known.push((partition, Ok(committed_or_told(shared, partition, &row, wait))));
+                            known.push((partition, Ok(committed_or_told(shared, partition, &row))));
                         }
                         Err(code) => last = code,
                     }
@@ -157,29 +160,36 @@ fn committed_of(
     known
 }
 
-/// The same, said where it is for another topic. Which of the two is the older one only the brokers know: what the client
-/// knows of a topic may be minutes old.
-fn committed_or_told(shared: &Shared, partition: Partition, row: &Row, wait: Duration) -> Option<NextOffset> {
-    let is_of_another = || shared.topics.ids.is_of_another(&row.topic, &row.metadata);
-    if row.offset >= 0 && is_of_another() {
-        let asked = shared.client.count_partitions(&row.topic, wait);
-        tracing::debug!(?asked, "asked which topic of that name there is");
-        if is_of_another() && shared.topics.ids.is_to_be_told(partition, &row.topic) {
-            shared.tell(Event::TopicRecreated { partition, wanted: NextOffset(row.offset) });
-        }
+/// Asks the brokers about each topic of which an offset seems to be of another one. Which of the two is the older one only they
+/// know: what the client knows of a topic may be minutes old, and learns with the answer.
+fn ask_which_topics(shared: &Shared, rows: &[Row], wait: Duration) {
+    let doubted: BTreeSet<&CStr> =
+        rows.iter().filter(|row| is_of_another(shared, row)).map(|row| row.topic.as_c_str()).collect();
+    for topic in doubted {
+        let asked = shared.client.count_partitions(topic, wait);
+        tracing::debug!(?topic, ?asked, "asked which topic of that name there is");
+    }
+}
+
+/// True for an offset that was committed for another topic of that name.
+fn is_of_another(shared: &Shared, row: &Row) -> bool {
+    row.offset >= 0 && shared.topics.ids.is_of_another(&row.topic, &row.metadata)
+}
+
+/// What a look-up found for one partition, said where it is of another topic.
+fn committed_or_told(shared: &Shared, partition: Partition, row: &Row) -> Option<NextOffset> {
+    if is_of_another(shared, row) && shared.topics.ids.is_to_be_told(partition, &row.topic) {
+        shared.tell(Event::TopicRecreated { partition, wanted: NextOffset(row.offset) });
     }
     committed_here(shared, row)
 }
 
 /// What a look-up found for one partition, unless it was committed for another topic of that name.
 pub(crate) fn committed_here(shared: &Shared, row: &Row) -> Option<NextOffset> {
-    let is_here = row.offset >= 0 && !shared.topics.ids.is_of_another(&row.topic, &row.metadata);
+    let is_here = row.offset >= 0 && !is_of_another(shared, row);
     let (partition, next) = (shared.topics.partition(&row.topic, row.partition), NextOffset(row.offset));
     shared.history.note(partition, next, row.leader_epoch.filter(|_| is_here));
-    if !is_here {
-        return None;
-    }
-    Some(next)
+    is_here.then_some(next)
 }
 
 /// The ends of the logs, as far as they can be learned in time. All together costs two requests for each broker; only
