@@ -22,6 +22,7 @@ use crate::lookup::{self, LookupOrder};
 use crate::parking::Work;
 use crate::settings::{ClientProperties, ConsumerSettings};
 use crate::shared::Shared;
+use crate::subscription::is_pattern;
 use crate::sys::{Client, ClientKind, List, LogSink, code_name};
 use crate::topics::Topics;
 use crate::{events, fetch};
@@ -55,7 +56,7 @@ impl Consumer {
         let (commit_orders, for_command) = channel();
         let (lookup_orders, for_lookup) = channel();
         let names = settings.subscription();
-        for name in names.iter().filter(|name| !name.as_bytes().starts_with(b"^")) {
+        for name in names.iter().filter(|name| !name.to_str().is_ok_and(is_pattern)) {
             topics.number(name);
         }
         let subscription = List::of(names.iter().map(|name| (name.as_c_str(), -1, 0)));
