@@ -208,6 +208,7 @@ impl Status {
             Input::Answered { .. } => self.batch_out = None,
             Input::CommitEnded { .. } => self.commits_out = self.commits_out.saturating_sub(1),
             Input::Tick
+            | Input::Passed(_)
             | Input::PositionTrouble { .. }
             | Input::CommittedKnown { .. }
             | Input::Sought { .. }

@@ -50,6 +50,27 @@ fn a_denied_topic_is_named_and_read_once_it_is_granted() {
     assert_eq!(told, 1, "one error that keeps coming is told once; {}", member.summary());
 }
 
+/// librdkafka counts an error in place of records as one of them, and the pause of the next rebalance makes its position that.
+/// What is written there meanwhile would be skipped, or the position be taken for one outside the log.
+#[test]
+fn an_error_in_place_of_records_moves_no_position_over_the_next_rebalance() {
+    let cluster = cluster("orders", 2);
+    fill(&cluster, "orders", 2, 0, 5);
+    let mut settings = settings(&cluster, "counted", &["orders"]);
+    set(&mut settings, "fetch.error.backoff.ms", "50");
+    let mut first = Member::start(settings.clone());
+    first.until("all records came", |member| member.seen.len() == 10);
+    cluster.fail_next(RequestKind::Fetch, &[TOPIC_AUTHORIZATION_FAILED]);
+    first.until("it was named", |member| kinds(member).contains(&ClientErrorKind::Authorization));
+    let mut second = Member::start(settings);
+    first.until("one partition went to the second member", |member| member.owned.len() == 1);
+    second.until("it came there", |member| member.owned.len() == 1);
+    fill(&cluster, "orders", 2, 5, 5);
+    let kept = first.owned.keys().next().expect("one is left").number;
+    first.until("the later records of the kept one came", |member| member.offsets(kept).last() == Some(&9));
+    assert_eq!(first.offsets(kept), (0..10).collect::<Vec<i64>>(), "{}", first.summary());
+}
+
 /// B53: the broker goes away and comes back; reading goes on by itself.
 #[test]
 fn a_broker_that_comes_back_is_read_again() {

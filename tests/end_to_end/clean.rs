@@ -62,19 +62,3 @@ fn processor_ticks(host: &Host) -> u64 {
     let fields: Vec<&str> = after_name.split(' ').collect();
     fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
-
-/// C1: what a transaction leaves behind when it is aborted is no record, and no lag once it was read past.
-#[test]
-fn an_aborted_transaction_is_neither_handed_over_nor_lag() {
-    let pipeline = Pipeline::new(shared_broker(), "aborted").set("batch", "max_wait", "\"100ms\"");
-    let pipeline = pipeline.property("statistics.interval.ms", "200");
-    let loaded = pipeline.load(1, 10);
-    pipeline.put_aborted(5);
-    let host = pipeline.run();
-    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
-    // The first summary comes ten seconds after the start, and says the lag.
-    let line = host.wait_for_line("the last 10 s", SOON);
-    assert!(line.contains("\"lag\":0"), "{line}");
-    let seen = Seen::from_lines(&stop(host));
-    assert_eq!((seen.missing(&loaded), seen.handed_over()), (String::new(), 10));
-}

@@ -25,3 +25,4 @@ mod records;
 mod secure;
 mod start;
 mod stop;
+mod transactions;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use gristmill_tests::{
-    Host, Loaded, Seen, create_topic, load, load_compressed, load_more, plugin, put, put_aborted, recreate_topic,
-    unique,
+    Ending, Host, Loaded, Seen, create_topic, load, load_compressed, load_more, plugin, put, put_in_transaction,
+    recreate_topic, unique,
 };
 use xtask::kafka::Broker;
 
@@ -67,9 +67,9 @@ impl<'b> Pipeline<'b> {
         put(&self.broker.bootstrap(), &self.topic, key);
     }
 
-    /// Puts records into partition 0 within a transaction that is aborted.
-    pub(crate) fn put_aborted(&self, records: u64) {
-        put_aborted(&self.broker.bootstrap(), &self.topic, records);
+    /// Puts records into partition 0 within one transaction.
+    pub(crate) fn put_in_transaction(&self, records: u64, ending: Ending) {
+        put_in_transaction(&self.broker.bootstrap(), &self.topic, records, ending);
     }
 
     /// Makes another guest the plugin.

@@ -2,6 +2,8 @@
 //!
 //! It checks membership but never ownership, like the real one. Must not know what a member is doing.
 
+use gristmill_core::record::LeaderEpoch;
+
 /// One record in a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
@@ -26,7 +28,7 @@ impl Log {
     /// Appends one record behind `gap` unused offsets.
     pub(crate) fn append(&mut self, gap: i64, bytes: u64) {
         let offset = self.high + gap;
-        let leader_epoch = i32::try_from(offset / 7).expect("small logs");
+        let leader_epoch = leader_epoch_before(offset + 1).0;
         self.entries.push(Entry { offset, bytes, leader_epoch, compacted: false });
         self.high = offset + 1;
     }
@@ -40,6 +42,11 @@ impl Log {
     pub(crate) fn next_visible(&self, offset: i64) -> Option<&Entry> {
         self.entries[self.at(offset.max(self.low))..].iter().find(|entry| !entry.compacted)
     }
+}
+
+/// The leader epoch of every log just before an offset: one for every seven offsets.
+pub(crate) fn leader_epoch_before(next: i64) -> LeaderEpoch {
+    LeaderEpoch(i32::try_from((next - 1) / 7).expect("small logs"))
 }
 
 /// All logs and committed offsets.

@@ -4,10 +4,12 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use gristmill_core::io::{Assignment, Input, OffsetTrouble, RequestError, RequestId, RevokeId, SeekTo, StartPosition};
+use gristmill_core::io::{
+    Assignment, Input, OffsetTrouble, Passed, RequestError, RequestId, RevokeId, SeekTo, StartPosition,
+};
 use gristmill_core::record::{Epoch, LeaderEpoch, NextOffset, Offset, RecordFacts};
 
-use crate::broker::{Broker, Log};
+use crate::broker::{Broker, Log, leader_epoch_before};
 use crate::chance::Chance;
 use crate::names::{Body, Place, body, partition, place};
 use crate::scenario::Reset;
@@ -111,7 +113,9 @@ impl Edge {
     /// Puts an input before the records that were read last, so that they come after it.
     pub(crate) fn send_before_records(&mut self, input: Input<Body>) {
         let mut at = self.inbox.len();
-        while at > 0 && matches!(self.inbox[at - 1], Input::Fetched(_) | Input::PositionTrouble { .. }) {
+        while at > 0
+            && matches!(self.inbox[at - 1], Input::Fetched(_) | Input::Passed(_) | Input::PositionTrouble { .. })
+        {
             at -= 1;
         }
         self.inbox.insert(at, input);
@@ -170,7 +174,7 @@ impl Edge {
     pub(crate) fn readable(&self, broker: &Broker, while_revoking: bool) -> Vec<Place> {
         let open = |place: Place, reading: &Reading| {
             let log = &broker.logs[place];
-            let something = log.next_visible(reading.position).is_some() || log.low > reading.position;
+            let something = log.high > reading.position || log.low > reading.position;
             !reading.stuck && (!reading.revoking || while_revoking) && something
         };
         self.readings.iter().filter(|(place, reading)| open(**place, reading)).map(|(&place, _)| place).collect()
@@ -188,6 +192,23 @@ impl Edge {
     /// True when the position lies before the start of the log.
     pub(crate) fn is_out_of_range(&self, place: Place, broker: &Broker) -> bool {
         self.readings.get(&place).is_some_and(|reading| reading.position < broker.logs[place].low)
+    }
+
+    /// Reads past offsets that hold no record, up to the next one that does or the end of the log.
+    pub(crate) fn pass(&mut self, place: Place, broker: &Broker) -> Option<Input<Body>> {
+        let reading = self.readings.get_mut(&place)?;
+        let log = &broker.logs[place];
+        let next = log.next_visible(reading.position).map_or(log.high, |entry| entry.offset);
+        if next <= reading.position {
+            return None;
+        }
+        reading.position = next;
+        Some(Input::Passed(Passed {
+            partition: partition(place),
+            epoch: reading.epoch,
+            next: NextOffset(next),
+            leader_epoch: Some(leader_epoch_before(next)),
+        }))
     }
 
     /// Reads the next record of a partition.

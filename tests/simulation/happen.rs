@@ -144,11 +144,13 @@ impl World {
                 self.queue(life, input, false);
             }
         } else if !places.is_empty() && member.edge.inbox.len() < 40 {
+            let passed: Vec<_> = places.iter().filter_map(|&place| member.edge.pass(place, &self.broker)).collect();
             let mut records = Vec::new();
             for _ in 0..self.edge_chance.between(1, 12) {
                 let place = self.edge_chance.pick(&places);
                 records.extend(member.edge.read(place, &self.broker));
             }
+            passed.into_iter().for_each(|input| self.queue(life, input, false));
             if !records.is_empty() {
                 self.queue(life, Input::Fetched(records), false);
             }

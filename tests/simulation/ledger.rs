@@ -121,7 +121,13 @@ impl Ledger {
         let readable = |offset: i64| offset >= log.low.max(floor).max(committed);
         let wall = log.entries.iter().find(|entry| readable(entry.offset) && !entry.compacted && entry.bytes > cap);
         let end = wall.map_or(log.high, |entry| entry.offset);
-        let left = log.entries.iter().find(|entry| readable(entry.offset) && !entry.compacted && entry.offset < end)?;
+        let left = log.entries.iter().find(|entry| readable(entry.offset) && !entry.compacted && entry.offset < end);
+        let Some(left) = left else {
+            let passed = wall.is_some() || committed >= log.high;
+            return (!passed).then(|| {
+                format!("{place} stands at {committed}; no record waits, the log ends at {} (C10)", log.high)
+            });
+        };
         Some(format!("{place} stands at {committed}; {} waits, the log ends at {}", left.offset, log.high))
     }
 

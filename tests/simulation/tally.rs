@@ -56,6 +56,7 @@ impl Tally {
             Input::Revoking { partitions, .. } if partitions.is_empty() => self.count("revoked nothing"),
             Input::Revoking { .. } => self.count("revoked"),
             Input::Lost(_) => self.count("lost"),
+            Input::Passed(_) => self.count("passed"),
             Input::PositionTrouble { .. } => self.count("trouble with a position"),
             Input::Tick
             | Input::Fetched(_)
@@ -145,6 +146,7 @@ const RUDE: &[&str] = &[
     "revoked",
     "revoked nothing",
     "lost",
+    "passed",
     "trouble with a position",
     "hand-over",
     "redelivery",

@@ -18,7 +18,9 @@ pub use broker::{shared_broker, unique};
 pub use damage::{Damage, cut_off, damage};
 pub use host::{Host, plugin};
 pub use lines::Lines;
-pub use load::{Loaded, create_topic, load, load_compressed, load_more, put, put_aborted, recreate_topic};
+pub use load::{
+    Ending, Loaded, create_topic, load, load_compressed, load_more, put, put_in_transaction, recreate_topic,
+};
 pub use seen::Seen;
 pub use temporary::TemporaryFolder;
 pub use wire::{WireRecord, put_batch};

@@ -156,23 +156,36 @@ pub fn put(bootstrap: &str, topic: &str, key: &str) {
     assert!(flushed.is_ok() && producer.context().lock().failure.is_none(), "the record was not acknowledged");
 }
 
-/// Puts records into partition 0 within a transaction that is aborted.
+/// How a transaction ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// Its records count.
+    Committed,
+    /// They do not.
+    Aborted,
+}
+
+/// Puts records into partition 0 within one transaction. Its end takes an offset of its own.
 ///
 /// # Panics
 ///
-/// When the broker does not take them, or does not abort.
-pub fn put_aborted(bootstrap: &str, topic: &str, records: u64) {
+/// When the broker does not take them, or does not end the transaction.
+pub fn put_in_transaction(bootstrap: &str, topic: &str, records: u64, ending: Ending) {
     let producer: Result<ThreadedProducer<Acknowledged>, _> =
         settings(bootstrap).set("transactional.id", topic).create_with_context(Acknowledged::default());
     let producer = producer.unwrap_or_else(|error| panic!("cannot make a producer: {error}"));
     let begun = producer.init_transactions(WITHIN).and_then(|()| producer.begin_transaction());
     assert!(begun.is_ok(), "cannot begin a transaction: {begun:?}");
+    let word = format!("{ending:?}");
     for _ in 0..records {
-        let sent = producer.send(BaseRecord::to(topic).partition(0).key("aborted").payload("aborted"));
+        let sent = producer.send(BaseRecord::to(topic).partition(0).key(&word).payload(&word));
         assert!(sent.is_ok(), "cannot produce to {topic}");
     }
-    let aborted = producer.flush(WITHIN).and_then(|()| producer.abort_transaction(WITHIN));
-    assert!(aborted.is_ok(), "cannot abort the transaction: {aborted:?}");
+    let ended = producer.flush(WITHIN).and_then(|()| match ending {
+        Ending::Committed => producer.commit_transaction(WITHIN),
+        Ending::Aborted => producer.abort_transaction(WITHIN),
+    });
+    assert!(ended.is_ok(), "cannot end the transaction: {ended:?}");
 }
 
 fn settings(bootstrap: &str) -> ClientConfig {

@@ -109,6 +109,9 @@ pub enum Input<R> {
     Lost(Vec<Partition>),
     /// Records arrived, in offset order within each partition.
     Fetched(Vec<(RecordFacts, R)>),
+    /// Reading went past offsets that hold no record and never will: the marks that end transactions, and what was aborted.
+    /// Comes in order with the records.
+    Passed(Passed),
     /// The partition cannot be read at its position (O1).
     PositionTrouble {
         /// Which one.
@@ -166,6 +169,19 @@ pub enum Input<R> {
     Left,
 }
 
+/// Offsets of one partition that were read and hold no record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// Which partition.
+    pub partition: Partition,
+    /// The reading it was fetched under.
+    pub epoch: Epoch,
+    /// The position behind them. Every record before it was sent already.
+    pub next: NextOffset,
+    /// Leader epoch of the log just before that position.
+    pub leader_epoch: Option<LeaderEpoch>,
+}
+
 /// One partition's share of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommitOffset {
@@ -173,9 +189,9 @@ pub struct CommitOffset {
     pub partition: Partition,
     /// The assignment under which it is owned. The edge sends nothing for an older assignment.
     pub epoch: Epoch,
-    /// The position to commit: last handled record + 1 (C1).
+    /// The position to commit: last handled record + 1 (C1), or behind what follows it and holds no record (C10).
     pub next: NextOffset,
-    /// Leader epoch of the last handled record (C7).
+    /// Leader epoch of the log just before it (C7).
     pub leader_epoch: Option<LeaderEpoch>,
 }
 

@@ -123,6 +123,7 @@ impl<R: Clone> Machine<R> {
             Input::Revoking { id, partitions, deadline } => self.handle_revoking(id, partitions, deadline),
             Input::Lost(partitions) => self.handle_lost(&partitions),
             Input::Fetched(records) => self.handle_fetched(records),
+            Input::Passed(passed) => self.handle_passed(&passed),
             Input::PositionTrouble { partition, epoch, trouble } => self.handle_trouble(partition, epoch, trouble),
             Input::Answered { delivery, answer } => self.handle_answered(delivery, answer),
             Input::CommitEnded { id, result } => self.handle_commit_ended(id, result),

@@ -32,6 +32,14 @@ bugs! {
     DropOnGap,
     /// Records of a partition being revoked still enter a batch (B9).
     AcceptWhileRevoking,
+    /// What an old reading went past counts for the current one (C10).
+    PassUnderOldEpoch,
+    /// What reading went past is committed although records before it are not done (C10).
+    PassUnfinishedRecords,
+    /// Marks behind the last record are never committed (C10).
+    ForgetPassed,
+    /// Marks that were met while the records before them were at work are not committed with them (C10).
+    ForgetPassedBehindBatch,
 
     // What is committed, and when.
     /// The offset of the last handled record is committed instead of the position behind it (C1).

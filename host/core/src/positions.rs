@@ -17,6 +17,10 @@ pub(crate) struct Owned {
     pub(crate) reading: Reading,
     /// The next record taken in lies here or behind.
     pub(crate) expected: NextOffset,
+    /// The position behind the last record taken in. Between it and `expected` lies no record (C10).
+    pub(crate) taken: NextOffset,
+    /// Leader epoch of the log just before `expected`, where something was passed.
+    passed_epoch: Option<LeaderEpoch>,
     pub(crate) commit: Commit,
     budget: Budget,
     pub(crate) held: Option<HeldReason>,
@@ -74,8 +78,10 @@ pub(crate) struct Wanted {
     pub(crate) next: NextOffset,
     pub(crate) leader_epoch: Option<LeaderEpoch>,
     pub(crate) plugin: PluginId,
-    /// How many records are done with it; none for a start position.
+    /// How many records are done with it and not known to be committed; none for a start position.
     pub(crate) records: u64,
+    /// The position behind the last of them.
+    pub(crate) behind: NextOffset,
 }
 
 /// What a partition's commit waits for. One request at a time (C4).
@@ -115,7 +121,7 @@ impl Owned {
         };
         // A start that the reset policy chose is committed once, so that a crash before the first batch cannot skip it (C8).
         let wanted = match assignment.start {
-            StartPosition::Reset(next) => Some(Wanted { next, leader_epoch: None, plugin, records: 0 }),
+            StartPosition::Reset(next) => Some(Wanted::of_no_record(next, None, plugin)),
             StartPosition::Committed(_) | StartPosition::Unusable(_) => None,
         };
         Self {
@@ -123,10 +129,39 @@ impl Owned {
             epoch: assignment.epoch,
             reading,
             expected: start.unwrap_or(NextOffset(0)),
+            taken: start.unwrap_or(NextOffset(0)),
+            passed_epoch: None,
             commit: Commit { start, confirmed, wanted, phase: CommitPhase::Idle, tries: 0 },
             budget: Budget::default(),
             held,
             revoking: None,
+        }
+    }
+
+    /// Reading stands here, and everything that it still holds lies before.
+    pub(crate) fn stand_at(&mut self, next: NextOffset) {
+        self.expected = next;
+        self.taken = next;
+        self.passed_epoch = None;
+    }
+
+    /// Reading went past offsets without a record.
+    pub(crate) fn pass(&mut self, next: NextOffset, leader_epoch: Option<LeaderEpoch>) {
+        self.expected = next;
+        self.passed_epoch = leader_epoch;
+    }
+
+    /// What a commit says once everything before `done` is done: that position, or the one behind what follows it and holds
+    /// no record. Without this a partition whose last transaction retention removed would be out of range for ever (C10).
+    pub(crate) fn position_behind(
+        &self,
+        done: NextOffset,
+        leader_epoch: Option<LeaderEpoch>,
+    ) -> (NextOffset, Option<LeaderEpoch>) {
+        if done == self.taken && self.expected > done {
+            (self.expected, self.passed_epoch)
+        } else {
+            (done, leader_epoch)
         }
     }
 
@@ -173,6 +208,11 @@ impl Commit {
         self.wanted.filter(|wanted| self.confirmed.is_none_or(|confirmed| wanted.next > confirmed))
     }
 
+    /// The position up to which everything is done. `None`: there was no usable position, and nothing was done since.
+    pub(crate) fn done(&self) -> Option<NextOffset> {
+        self.wanted.map(|wanted| wanted.next).max(self.confirmed).max(self.start)
+    }
+
     /// Records that are done and whose commit is not confirmed yet.
     pub(crate) fn unconfirmed_records(&self) -> u64 {
         self.due().map_or(0, |wanted| wanted.records)
@@ -183,6 +223,12 @@ impl Commit {
         self.wanted.is_some_and(|wanted| Some(wanted.next) == self.start)
     }
 
+    /// True when no record depends on the wish: it is the start position, or what was passed behind the last record. Giving
+    /// it up and reading again would help nobody.
+    pub(crate) fn is_of_no_record(&self) -> bool {
+        self.wanted.is_some_and(|wanted| wanted.records == 0)
+    }
+
     /// True while a request may still change the committed offset.
     pub(crate) fn in_flight(&self) -> bool {
         matches!(self.phase, CommitPhase::InFlight(..))
@@ -190,7 +236,7 @@ impl Commit {
 
     /// A look-up showed what is committed. What was waiting to be tried again may be done already.
     pub(crate) fn learn(&mut self, committed: NextOffset) {
-        self.confirmed = self.confirmed.max(Some(committed));
+        self.raise_confirmed(committed);
         self.rest_if_done();
     }
 
@@ -206,7 +252,26 @@ impl Commit {
     /// The position at assignment is to be committed, unless more is wished or known to be.
     pub(crate) fn wish_start(&mut self, plugin: PluginId) {
         if self.confirmed.is_none() && self.wanted.is_none() {
-            self.wanted = self.start.map(|next| Wanted { next, leader_epoch: None, plugin, records: 0 });
+            self.wanted = self.start.map(|next| Wanted::of_no_record(next, None, plugin));
+        }
+    }
+
+    /// What lies behind everything that is done, and holds no record, is to be committed too: in the name of the version behind
+    /// the records before it while those wait for their commit, else of the one that runs.
+    pub(crate) fn wish_passed(&mut self, next: NextOffset, leader_epoch: Option<LeaderEpoch>, plugin: PluginId) {
+        self.wanted = Some(match self.due() {
+            Some(due) => Wanted { next, leader_epoch, ..due },
+            None => Wanted::of_no_record(next, leader_epoch, plugin),
+        });
+        // Tries belong to one position.
+        self.tries = 0;
+    }
+
+    /// The partition is read again, and what was passed behind its last record is passed again. The start is still wished.
+    pub(crate) fn forget_passed(&mut self) {
+        if let Some(wanted) = self.wanted.take_if(|wanted| wanted.records == 0) {
+            self.wish_start(wanted.plugin);
+            self.rest_if_done();
         }
     }
 
@@ -218,10 +283,27 @@ impl Commit {
         }
     }
 
-    pub(crate) fn confirm(&mut self, next: NextOffset) {
-        self.confirmed = Some(self.confirmed.map_or(next, |confirmed| confirmed.max(next)));
+    /// The broker has stored this position. Tells how many records are committed by it.
+    pub(crate) fn confirm(&mut self, next: NextOffset) -> u64 {
         self.phase = CommitPhase::Idle;
         self.tries = 0;
+        self.raise_confirmed(next)
+    }
+
+    /// What is confirmed only rises. The wish may have grown meanwhile; it stays then, and its records may be committed.
+    fn raise_confirmed(&mut self, next: NextOffset) -> u64 {
+        self.confirmed = self.confirmed.max(Some(next));
+        match &mut self.wanted {
+            Some(wanted) if wanted.behind <= next => std::mem::take(&mut wanted.records),
+            Some(_) | None => 0,
+        }
+    }
+}
+
+impl Wanted {
+    /// A position on which no record depends.
+    fn of_no_record(next: NextOffset, leader_epoch: Option<LeaderEpoch>, plugin: PluginId) -> Self {
+        Self { next, leader_epoch, plugin, records: 0, behind: next }
     }
 }
 

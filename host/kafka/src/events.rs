@@ -13,10 +13,10 @@ use crate::close::{CloseBy, Leaving};
 use crate::error::ClientErrorKind;
 use crate::event::Event;
 use crate::log::{LogGate, LogLine};
-use crate::ownership::{Reading, Table, withdraw_strayed};
+use crate::ownership::withdraw_strayed;
 use crate::rebalance;
 use crate::shared::Shared;
-use crate::statistics::{self, PartitionStatistics};
+use crate::statistics;
 use crate::sys::{ClientEvent, Code, code_name};
 
 /// How long the thread waits when the client reports nothing. Closing wakes it.
@@ -59,26 +59,12 @@ fn handle(shared: &Shared, event: ClientEvent) {
         ClientEvent::Revoke(rows) => rebalance::revoke(shared, &rows),
         ClientEvent::Error { code, text, fatal } => handle_error(shared, code, text, fatal),
         ClientEvent::Statistics(json) => match statistics::parse(&json, &shared.topics) {
-            Ok(mut statistics) => {
-                end_where_nothing_follows(&shared.ownership.lock(), &mut statistics.partitions);
-                shared.tell(Event::Statistics(statistics));
-            }
+            Ok(statistics) => shared.tell(Event::Statistics(statistics)),
             Err(error) => tracing::debug!(%error, "statistics could not be read"),
         },
         ClientEvent::StrayRecords(places) => give_strays_up(shared, places),
         ClientEvent::Committed { .. } => {}
         ClientEvent::Other(name) => tracing::debug!(name, "event ignored"),
-    }
-}
-
-/// What a log ends with may be no records: the marks of transactions, and what was aborted. Where all of it was read, the end
-/// is where the last record was, or there would be lag that nobody can take off.
-fn end_where_nothing_follows(table: &Table, partitions: &mut [PartitionStatistics]) {
-    for figures in partitions.iter_mut().filter(|figures| figures.drained) {
-        let read = table.get(&figures.partition).filter(|owned| owned.reading == Reading::On && !owned.astray);
-        if let Some(owned) = read {
-            figures.end = figures.end.map(|end| end.min(owned.expected.0));
-        }
     }
 }
 
@@ -144,29 +130,4 @@ pub(crate) fn spawn(
 ) -> std::io::Result<std::thread::JoinHandle<Leaving>> {
     let shared = Arc::clone(shared);
     std::thread::Builder::new().name("kafka-events".into()).spawn(move || run(&shared, &lines, &close_by))
-}
-
-#[cfg(test)]
-mod tests {
-    use gristmill_core::record::{Epoch, NextOffset, Partition, Topic};
-
-    use super::*;
-    use crate::ownership::Owned;
-
-    #[test]
-    fn marks_of_transactions_behind_the_last_record_are_no_lag_once_they_were_read() {
-        let place = |number| Partition { topic: Topic(0), number };
-        let figures =
-            |number, drained| PartitionStatistics { partition: place(number), low: None, end: Some(18), drained };
-        let mut held = Owned::new(Epoch(1), NextOffset(15), Reading::Held);
-        held.announced = true;
-        let table = Table::from([
-            (place(0), Owned::new(Epoch(1), NextOffset(15), Reading::On)),
-            (place(1), Owned::new(Epoch(1), NextOffset(15), Reading::On)),
-            (place(2), held),
-        ]);
-        let mut partitions = [figures(0, true), figures(1, false), figures(2, true), figures(3, true)];
-        end_where_nothing_follows(&table, &mut partitions);
-        assert_eq!(partitions.map(|figures| figures.end), [Some(15), Some(18), Some(18), Some(18)]);
-    }
 }

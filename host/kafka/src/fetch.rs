@@ -13,6 +13,7 @@ use crate::arena::{ChunkBuilder, RecordBody};
 use crate::event::Event;
 use crate::ownership::{Owned, Table};
 use crate::parking::{Next, Work};
+use crate::passed::Lookout;
 use crate::recreation;
 use crate::seek::{self, SeekJob, SeekJobs};
 use crate::shared::Shared;
@@ -33,6 +34,7 @@ pub(crate) fn run(shared: &Shared) {
     let _attendance = shared.parking.attend();
     let mut jobs = SeekJobs::default();
     let mut pace = Pace { record_bytes: FIRST_RECORD_BYTES };
+    let mut lookout = Lookout::new();
     loop {
         match shared.parking.next() {
             Next::Stop => return,
@@ -51,6 +53,7 @@ pub(crate) fn run(shared: &Shared) {
                 pass_on(shared, &batch, &mut pace);
             }
         }
+        lookout.look_when_due(shared);
     }
 }
 

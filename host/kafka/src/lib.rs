@@ -32,6 +32,7 @@ mod lookup;
 mod mock;
 mod ownership;
 mod parking;
+mod passed;
 mod positions;
 pub mod properties;
 mod reach;

@@ -54,8 +54,8 @@ pub(crate) struct Owned {
     pub(crate) announced: bool,
     /// An error that keeps coming.
     pub(crate) trouble: Option<Trouble>,
-    /// True until the client was put where we are, after an error about the stored bytes or an assignment: what it gives
-    /// meanwhile may lie behind records that were not read.
+    /// True until the client was put where we are, after an error or an assignment: what it gives meanwhile may lie behind
+    /// records that were not read, and its position may be that of an older assignment.
     pub(crate) astray: bool,
     /// Commits on their way.
     pub(crate) commits_out: u32,
@@ -94,9 +94,14 @@ impl Owned {
         epoch >= self.assigned
     }
 
+    /// True while the client stands where the reading does, so that what it gives follows what was passed on.
+    pub(crate) fn is_on_course(&self) -> bool {
+        self.reading == Reading::On && !self.astray
+    }
+
     /// True when a record at this offset is to be passed on.
     pub(crate) fn wants(&self, offset: Offset) -> bool {
-        self.reading == Reading::On && !self.astray && self.expected.reaches(offset)
+        self.is_on_course() && self.expected.reaches(offset)
     }
 
     /// Notes that librdkafka gave its position up, which happens in every state and ends what was known of it: no seek

@@ -121,7 +121,8 @@ fn pause(shared: &Shared, plans: &[Plan]) {
 }
 
 /// Makes the partitions ours and tells the core, in one step under the lock. Gives those that are to be sought before
-/// anything of them counts: the client compares a position with the log's history when it is sought, not when assigned.
+/// anything of them counts: the client compares a position with the log's history when it is sought, not when assigned, and
+/// forgets where it stood in an older assignment.
 fn publish(shared: &Shared, plans: &[Plan], heard: u64) -> Vec<Partition> {
     let mut table = shared.ownership.lock();
     let mut unconfirmed = Vec::new();
@@ -129,7 +130,7 @@ fn publish(shared: &Shared, plans: &[Plan], heard: u64) -> Vec<Partition> {
         let partition = plan.assignment.partition;
         let expected = NextOffset(plan.offset.max(0));
         let mut owned = Owned::new(plan.assignment.epoch, expected, plan.reading);
-        if owned.reading == Reading::On && shared.history.before(partition, expected).is_some() {
+        if owned.reading == Reading::On {
             owned.astray = true;
             unconfirmed.push(partition);
         }

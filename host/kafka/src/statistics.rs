@@ -30,8 +30,6 @@ pub struct PartitionStatistics {
     /// End of the log that a consumer at this isolation level can reach, where known. Lag is this minus the committed
     /// offset, which the core knows better than the client.
     pub end: Option<i64>,
-    /// True when the client has read as far as that and holds no record back.
-    pub drained: bool,
 }
 
 /// One broker.
@@ -78,10 +76,6 @@ struct RawPartition {
     hi_offset: i64,
     #[serde(default)]
     ls_offset: i64,
-    #[serde(default)]
-    next_offset: i64,
-    #[serde(default)]
-    fetchq_cnt: i64,
 }
 
 #[derive(Deserialize, Default)]
@@ -100,14 +94,10 @@ pub(crate) fn parse(json: &str, topics: &Topics) -> Result<Statistics, serde_jso
     for (name, topic) in raw.topics {
         let Ok(name) = std::ffi::CString::new(name) else { continue };
         let assigned = topic.partitions.into_values().filter(|partition| partition.desired && partition.partition >= 0);
-        partitions.extend(assigned.map(|found| {
-            let end = known(found.ls_offset).or(known(found.hi_offset));
-            PartitionStatistics {
-                partition: topics.partition(&name, found.partition),
-                low: known(found.lo_offset),
-                end,
-                drained: found.fetchq_cnt == 0 && end.is_some_and(|end| found.next_offset >= end),
-            }
+        partitions.extend(assigned.map(|found| PartitionStatistics {
+            partition: topics.partition(&name, found.partition),
+            low: known(found.lo_offset),
+            end: known(found.ls_offset).or(known(found.hi_offset)),
         }));
     }
     partitions.sort_by_key(|found| found.partition);
@@ -127,8 +117,8 @@ mod tests {
         let topics = Topics::default();
         let json = r#"{"brokers":{"b":{"name":"b:9092/1","nodeid":1,"state":"UP"},"boot":{"name":"boot","nodeid":-1,"state":"INIT"}},
             "topics":{"orders":{"partitions":{
-                "0":{"partition":0,"desired":true,"lo_offset":5,"hi_offset":20,"ls_offset":18,"next_offset":18},
-                "2":{"partition":2,"desired":true,"lo_offset":5,"hi_offset":20,"ls_offset":18,"next_offset":18,"fetchq_cnt":1},
+                "0":{"partition":0,"desired":true,"lo_offset":5,"hi_offset":20,"ls_offset":18},
+                "2":{"partition":2,"desired":true,"lo_offset":5,"hi_offset":20,"ls_offset":18},
                 "1":{"partition":1,"desired":true,"lo_offset":-1001,"hi_offset":-1001,"ls_offset":-1001},
                 "-1":{"partition":-1,"desired":false}}}},
             "cgrp":{"join_state":"steady","rebalance_cnt":3}}"#;
@@ -137,9 +127,9 @@ mod tests {
         assert_eq!(
             statistics.partitions,
             [
-                PartitionStatistics { partition: partition(0), low: Some(5), end: Some(18), drained: true },
-                PartitionStatistics { partition: partition(1), low: None, end: None, drained: false },
-                PartitionStatistics { partition: partition(2), low: Some(5), end: Some(18), drained: false },
+                PartitionStatistics { partition: partition(0), low: Some(5), end: Some(18) },
+                PartitionStatistics { partition: partition(1), low: None, end: None },
+                PartitionStatistics { partition: partition(2), low: Some(5), end: Some(18) },
             ]
         );
         assert_eq!(statistics.brokers, [BrokerStatistics { name: "b:9092/1".into(), state: "UP".into() }]);

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use gristmill_core::io::{Input, OffsetTrouble};
-use gristmill_core::record::{NextOffset, Partition};
+use gristmill_core::record::{NextOffset, Offset, Partition};
 
 use crate::error::{ClientErrorKind, is_about_data};
 use crate::event::Event;
@@ -39,17 +39,14 @@ pub(crate) fn note(
     let known = owned.trouble.filter(|trouble| are_same(trouble.code, code));
     let mut trouble = known.unwrap_or(Trouble { code, since: Instant::now(), reported: false });
     let mut news = Vec::new();
-    if is_about_data(code) {
-        if trouble.since.elapsed() >= shared.settings.unreadable_after {
-            owned.reading = Reading::Seeking;
-            news.push(unreadable(partition, owned));
-        } else {
-            // librdkafka counts the error as a record: it believes that it stands behind it, and the pause of the next
-            // rebalance would make that true. The seek puts it back to where we are; what it gives until then is dropped.
-            owned.astray = true;
-            shared.parking.leave_work(Work::Repair(partition));
-        }
-    } else if trouble.reported && trouble.since.elapsed() >= TELL_AGAIN {
+    if is_about_data(code) && trouble.since.elapsed() >= shared.settings.unreadable_after {
+        owned.reading = Reading::Seeking;
+        news.push(unreadable(partition, owned));
+    } else if is_about_data(code) || leads_astray(owned, message.offset()) {
+        owned.astray = true;
+        shared.parking.leave_work(Work::Repair(partition));
+    }
+    if !is_about_data(code) && trouble.reported && trouble.since.elapsed() >= TELL_AGAIN {
         trouble = Trouble { code, since: Instant::now(), reported: false };
     }
     if !trouble.reported {
@@ -64,6 +61,12 @@ pub(crate) fn note(
     }
     owned.trouble = Some(trouble);
     news
+}
+
+/// librdkafka counts an error that has an offset as a record: it believes that it stands behind it, and the pause of the next
+/// rebalance would make that true. A seek puts it back to where we are; what it gives until then is dropped.
+fn leads_astray(owned: &Owned, offset: i64) -> bool {
+    owned.expected.reaches(Offset(offset))
 }
 
 /// Bytes that cannot be read make several errors in turn, all of them about one thing.

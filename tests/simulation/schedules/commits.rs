@@ -120,3 +120,45 @@ fn i37_every_commit_and_every_finished_batch_is_reported_once() {
     let finished = story.reports.iter().filter(|report| matches!(report, Report::BatchOk { records: 3, .. })).count();
     assert_eq!((committed, finished), (2, 2));
 }
+
+#[test]
+fn c10_the_marks_behind_a_batch_are_committed_with_it() {
+    let mut story = Story::owning(policy(), &[0]);
+    story.fetches(BATCH).delivers(BATCH).reads_past(0, 4).is_quiet();
+    story.says(ok()).commits("0:4").commit_ends(Ok(())).passes(60_000).is_quiet();
+}
+
+#[test]
+fn c10_marks_that_are_read_when_all_is_done_are_committed_by_themselves() {
+    let mut story = Story::owning(policy(), &[0]);
+    story.fetches(BATCH).finishes(BATCH, "0:3").reads_past(0, 4).commits("0:4").commit_ends(Ok(()));
+    // Nothing but aborted transactions.
+    story.reads_past(0, 9).commits("0:9").commit_ends(Ok(())).passes(60_000).is_quiet();
+    story.fetches("0:9 0:10 0:11").finishes("0:9 0:10 0:11", "0:12");
+}
+
+#[test]
+fn c10_marks_behind_records_that_are_not_done_wait_for_them() {
+    let mut story = Story::owning(policy(), &[0]);
+    story.fetches("0:0 0:1 0:2 0:4").reads_past(0, 6).delivers(BATCH).is_quiet();
+    // A failed batch, and one that is collected, stand before them.
+    story.says(retryable()).passes(100).delivers(BATCH).says(ok()).commits("0:3").commit_ends(Ok(()));
+    story.delivers_after_wait("0:4").says(ok()).commits("0:6").commit_ends(Ok(())).is_quiet();
+}
+
+#[test]
+fn c10_the_next_batch_does_not_wait_for_the_commit_of_marks() {
+    let mut story = Story::owning(policy(), &[0]);
+    story.fetches(BATCH).finishes(BATCH, "0:3").reads_past(0, 4).commits("0:4");
+    story.fetches("0:4 0:5 0:6").delivers("0:4 0:5 0:6").says(ok()).is_quiet();
+    story.commit_ends(Ok(())).commits("0:7").commit_ends(Ok(())).is_quiet();
+}
+
+#[test]
+fn c10_marks_of_an_older_reading_count_for_nothing() {
+    let mut story = Story::owning(policy(), &[0]);
+    story.reads_past_under(99, 0, 5).is_quiet();
+    story.lost(&[0]).assigned(0, StartPosition::Committed(NextOffset(0)));
+    story.reads_past_under(1, 0, 5).is_quiet();
+    story.revoking(1, &[0], 1_000).answers_revoke(1).reads_past(0, 5).is_quiet();
+}

@@ -8,15 +8,15 @@ use std::time::Duration;
 
 use gristmill_core::Machine;
 use gristmill_core::io::{
-    Action, Assignment, CommitOffset, Delivery, DeliveryId, Input, OffsetTrouble, PluginId, Report, RequestError,
-    RequestId, RevokeId, SeekTo, StartPosition, StopReason,
+    Action, Assignment, CommitOffset, Delivery, DeliveryId, Input, OffsetTrouble, Passed, PluginId, Report,
+    RequestError, RequestId, RevokeId, SeekTo, StartPosition, StopReason,
 };
 use gristmill_core::outcome::Answer;
 use gristmill_core::policy::Policy;
 use gristmill_core::record::{Epoch, LeaderEpoch, NextOffset, Offset, RecordFacts};
 use gristmill_core::time::Moment;
 
-use crate::broker::Broker;
+use crate::broker::{Broker, leader_epoch_before};
 use crate::names::{Body, Place, body, partition, place};
 use crate::witness::Witness;
 
@@ -145,6 +145,20 @@ impl Story {
             list.push((facts, body(place, offset)));
         }
         self.feed(Input::Fetched(list))
+    }
+
+    /// Reading goes past offsets without a record, under the current epoch.
+    pub(super) fn reads_past(&mut self, place: Place, next: i64) -> &mut Self {
+        let epoch = self.epochs[place];
+        self.reads_past_under(epoch, place, next)
+    }
+
+    pub(super) fn reads_past_under(&mut self, epoch: u64, place: Place, next: i64) -> &mut Self {
+        let log = &mut self.broker.logs[place];
+        log.high = log.high.max(next);
+        let leader_epoch = Some(leader_epoch_before(next));
+        let passed = Passed { partition: partition(place), epoch: Epoch(epoch), next: NextOffset(next), leader_epoch };
+        self.feed(Input::Passed(passed))
     }
 
     fn next_action(&mut self, wanted: &str) -> Action<Body> {

@@ -51,11 +51,15 @@ impl Witness {
         require!(watched.commit.is_none(), "I-07", "{id:?} commits {here} while {:?} is under way", watched.commit);
         require!(!watched.unknown, "I-06", "{id:?} commits {here} before a look-up");
         let start = watched.reset && watched.confirmed.is_none() && Some(value) == watched.start;
-        require!(start || value <= watched.done, "I-02", "{id:?} commits {value} on {here}, done is {}", watched.done);
-        require!(start || value == watched.done, "C1", "{id:?} commits {value} on {here}, done is {}", watched.done);
+        let target = watched.target();
+        require!(start || value <= target, "I-02", "{id:?} commits {value} on {here}, done is {target}");
+        require!(start || value == target, "C1", "{id:?} commits {value} on {here}, done is {target}");
         let confirmed = watched.confirmed.unwrap_or(i64::MIN);
         require!(value > confirmed, "C9", "{id:?} commits {value} on {here}, which is committed up to {confirmed}");
-        if let Some((by, leader_epoch)) = watched.done_by.filter(|_| value == watched.done && !start) {
+        if value > watched.done {
+            let passed = watched.passed().1;
+            require!(offset.leader_epoch == passed, "C7", "{id:?} commits {here} with {:?}", offset.leader_epoch);
+        } else if let Some((by, leader_epoch)) = watched.done_by.filter(|_| !start) {
             require!(plugin == by, "C7", "{id:?} commits {here} in the name of {plugin:?}, not {by:?}");
             require!(offset.leader_epoch == leader_epoch, "C7", "{id:?} commits {here} with {:?}", offset.leader_epoch);
         }
@@ -68,7 +72,7 @@ impl Witness {
         }
         // Whoever is on the way out will not read anything again, and tries until the time is up.
         let leaving = watched.revoking.is_some() || ending;
-        let bounded = start || leaving || watched.tries < policy.tries_max.get();
+        let bounded = start || !watched.unsettled() || leaving || watched.tries < policy.tries_max.get();
         require!(bounded, "I-17", "{id:?} tries {here} again after {} tries (C2)", watched.tries);
         watched.commit = Some((id, value));
         Ok(())

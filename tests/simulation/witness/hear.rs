@@ -29,6 +29,7 @@ impl Witness {
                 }
             }
             Input::Fetched(records) => self.hear_fetched(records),
+            Input::Passed(passed) => self.hear_passed(passed),
             Input::Assigned(assignments) => {
                 for assignment in assignments {
                     self.watched.insert(place(assignment.partition), Watched::new(assignment));
@@ -251,6 +252,8 @@ impl Witness {
                     watched.troubled = false;
                     watched.due = Some(next);
                     watched.fetched = Some(next);
+                    watched.arrived = Some(next);
+                    watched.beyond = (next, None);
                     watched.done = next;
                     watched.done_by = None;
                     watched.confirmed = watched.looked_up.flatten().or(watched.confirmed);

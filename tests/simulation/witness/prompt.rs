@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use gristmill_core::io::Passed;
 use gristmill_core::policy::Scope;
 use gristmill_core::record::RecordFacts;
 use gristmill_core::time::Moment;
@@ -27,8 +28,20 @@ impl Witness {
             {
                 self.stale += 1;
             } else if watched.live.is_some() && watched.revoking.is_none() {
+                watched.beyond = watched.passed();
                 watched.fetched = Some(next);
+                watched.arrived = Some(next);
             }
+        }
+    }
+
+    /// Reading went past offsets without a record.
+    pub(super) fn hear_passed(&mut self, passed: &Passed) {
+        let Some(watched) = self.watched.get_mut(&place(passed.partition)) else { return };
+        let news = watched.fetched.is_some_and(|seen| seen < passed.next.0);
+        if watched.live == Some(passed.epoch) && news && watched.revoking.is_none() {
+            watched.fetched = Some(passed.next.0);
+            watched.passed_epoch = passed.leader_epoch;
         }
     }
 
@@ -50,10 +63,10 @@ impl Witness {
             let asks = self.lookups.values().flatten().any(|(asked, _)| asked == here);
             let waits = watched.commit.is_some() || watched.unknown || asks || backs_off || rewinds(watched);
             require!(
-                waits || !watched.unsettled(),
+                waits || !watched.is_behind(),
                 "C6",
                 "{here} is done up to {}, committed up to {:?}, and no commit is under way",
-                watched.done,
+                watched.target(),
                 watched.confirmed
             );
         }

@@ -23,7 +23,12 @@ pub(super) struct Watched {
     pub(super) due: Option<i64>,
     /// Everything before has arrived under the current reading.
     pub(super) fetched: Option<i64>,
-    /// Everything before is done.
+    /// Behind the last record that arrived under the current reading, and what follows it that holds none.
+    pub(super) arrived: Option<i64>,
+    pub(super) passed_epoch: Option<LeaderEpoch>,
+    /// How far what was passed could be committed when the next record arrived, and the leader epoch there.
+    pub(super) beyond: (i64, Option<LeaderEpoch>),
+    /// Every record before is done.
     pub(super) done: i64,
     pub(super) done_by: Option<(PluginId, Option<LeaderEpoch>)>,
     pub(super) confirmed: Option<i64>,
@@ -76,6 +81,9 @@ impl Watched {
             reset,
             due: start,
             fetched: start,
+            arrived: start,
+            passed_epoch: None,
+            beyond: (i64::MIN, None),
             done: start.unwrap_or(i64::MIN),
             done_by: None,
             confirmed: if reset { None } else { start },
@@ -101,11 +109,33 @@ impl Watched {
         }
     }
 
-    /// Something is done and not known to be committed.
+    /// What a commit has to say: behind the last record that is done, or behind what follows it and holds no record (C10).
+    pub(super) fn target(&self) -> i64 {
+        self.passed().0.max(self.done)
+    }
+
+    /// How far what was passed can be committed.
+    pub(super) fn passed(&self) -> (i64, Option<LeaderEpoch>) {
+        match self.fetched {
+            Some(fetched) if self.arrived == Some(self.done) && fetched > self.done => (fetched, self.passed_epoch),
+            Some(_) | None => self.beyond,
+        }
+    }
+
+    /// Records are done and not known to be committed.
     pub(super) fn unsettled(&self) -> bool {
+        self.is_uncommitted(self.done)
+    }
+
+    /// Something is done or passed and not known to be committed.
+    pub(super) fn is_behind(&self) -> bool {
+        self.is_uncommitted(self.target())
+    }
+
+    fn is_uncommitted(&self, position: i64) -> bool {
         self.start.is_some()
-            && Some(self.done) != self.start
-            && self.confirmed.is_none_or(|confirmed| confirmed < self.done)
+            && Some(position) != self.start
+            && self.confirmed.is_none_or(|confirmed| confirmed < position)
     }
 }
 

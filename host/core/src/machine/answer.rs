@@ -138,13 +138,18 @@ impl<R: Clone> Machine<R> {
 
     /// Wishes the commit of these parts of partitions, as far as they are still owned.
     pub(super) fn want_done(&mut self, spans: &[Span], plugin: PluginId) {
+        let forget_passed = self.planted(Bug::ForgetPassedBehindBatch);
         for span in spans {
             if let Some(owned) = self.partitions.get_mut(&span.partition)
                 && owned.assigned == span.assigned
             {
                 let records = owned.commit.unconfirmed_records() + span.records;
-                owned.commit.wanted =
-                    Some(Wanted { next: span.next, leader_epoch: span.leader_epoch, plugin, records });
+                let (next, leader_epoch) = if forget_passed {
+                    (span.next, span.leader_epoch)
+                } else {
+                    owned.position_behind(span.next, span.leader_epoch)
+                };
+                owned.commit.wanted = Some(Wanted { next, leader_epoch, plugin, records, behind: span.next });
                 // Tries belong to one position; those of the start position are not this batch's.
                 owned.commit.tries = 0;
             }

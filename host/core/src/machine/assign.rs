@@ -20,7 +20,9 @@ impl<R: Clone> Machine<R> {
             if self.planted(Bug::ForgetStartCommit) {
                 owned.commit.wanted = None;
             }
-            owned.expected = self.position_when_gone(partition).unwrap_or(owned.expected);
+            if let Some(next) = self.position_when_gone(partition) {
+                owned.stand_at(next);
+            }
             self.partitions.insert(partition, owned);
             self.report(Report::Assigned { partition, start: assignment.start });
             if let StartPosition::Unusable(trouble) = assignment.start {

@@ -113,12 +113,10 @@ impl<R: Clone> Machine<R> {
         let mut records = 0;
         for &(partition, next) in sent {
             let Some(owned) = self.partitions.get_mut(&partition) else { continue };
-            // The wish may have grown while this was on its way; it stays then.
-            let done = owned.commit.due().filter(|wanted| wanted.next <= next);
-            let leader_epoch = done.and_then(|wanted| wanted.leader_epoch);
-            records += done.map_or(0, |wanted| wanted.records);
+            let wanted = owned.commit.wanted.filter(|wanted| wanted.next == next);
+            let leader_epoch = wanted.and_then(|wanted| wanted.leader_epoch);
             offsets.push(CommitOffset { partition, epoch: owned.assigned, next, leader_epoch });
-            owned.commit.confirm(next);
+            records += owned.commit.confirm(next);
         }
         self.report(Report::Committed { offsets, records });
     }
@@ -148,7 +146,7 @@ impl<R: Clone> Machine<R> {
                 _ => CommitPhase::Backoff(again),
             };
             owned.commit.rest_if_done();
-            let may_give_up = running && owned.revoking.is_none() && !owned.commit.only_start() && !for_ever;
+            let may_give_up = running && owned.revoking.is_none() && !owned.commit.is_of_no_record() && !for_ever;
             if owned.commit.tries >= tries_max && error == RequestError::Temporary && may_give_up {
                 given_up.push(partition);
             }
@@ -191,10 +189,12 @@ impl<R: Clone> Machine<R> {
             Ok(Some(committed)) if committed >= sent => self.confirm(&[(partition, committed)]),
             // It was not done. The tries go on counting, and so does the spacing between them.
             Ok(committed) => {
-                owned.commit.confirmed = owned.commit.confirmed.max(committed);
+                if let Some(committed) = committed {
+                    owned.commit.learn(committed);
+                }
                 let exhausted = owned.commit.tries >= self.policy.commit.tries_max.get();
                 owned.commit.phase = CommitPhase::Idle;
-                let may_give_up = running && owned.revoking.is_none() && !owned.commit.only_start();
+                let may_give_up = running && owned.revoking.is_none() && !owned.commit.is_of_no_record();
                 if exhausted && may_give_up {
                     self.give_commit_up(partition);
                 }

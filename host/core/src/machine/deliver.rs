@@ -4,7 +4,7 @@ use super::assign::owns;
 use super::misbehave::misjudged_intake;
 use super::{Machine, Phase};
 use crate::batch::Batch;
-use crate::io::{Action, BatchId, ClosedBy, Delivery, HeldReason, Report};
+use crate::io::{Action, BatchId, ClosedBy, Delivery, HeldReason, Passed, Report};
 use crate::lane::{Blocked, Front, Lane, LaneState, Out};
 use crate::planted::Bug;
 use crate::policy::Scope;
@@ -43,12 +43,30 @@ impl<R: Clone> Machine<R> {
                 dropped += 1;
                 continue;
             }
-            owned.expected = facts.offset.next();
+            owned.stand_at(facts.offset.next());
             if keep {
                 lane.push(Record { facts, arrived: now, body });
             }
         }
         dropped
+    }
+
+    /// Reading went past offsets without a record. What is done up to them is done beyond them (C10).
+    pub(super) fn handle_passed(&mut self, passed: &Passed) {
+        let plugin = self.plugin;
+        let any_epoch = self.planted(Bug::PassUnderOldEpoch);
+        let unfinished = self.planted(Bug::PassUnfinishedRecords);
+        let forget = self.planted(Bug::ForgetPassed);
+        let Some(owned) = self.partitions.get_mut(&passed.partition) else { return };
+        let current = matches!(owned.reading, Reading::Live) && owned.epoch == passed.epoch;
+        if !(current || any_epoch) || owned.revoking.is_some() || passed.next <= owned.expected || forget {
+            return;
+        }
+        let all_done = owned.commit.done().is_some_and(|done| done >= owned.taken) || unfinished;
+        owned.pass(passed.next, passed.leader_epoch);
+        if all_done {
+            owned.commit.wish_passed(passed.next, passed.leader_epoch, plugin);
+        }
     }
 
     /// Hands over from every lane that can, as far as there are workers.

@@ -144,7 +144,8 @@ impl<R: Clone> Machine<R> {
         if let Some(owned) = self.partitions.get_mut(&partition)
             && !owned.commit.in_flight()
         {
-            owned.commit.wanted = Some(Wanted { next: owned.expected, leader_epoch: None, plugin, records: 0 });
+            let next = owned.expected;
+            owned.commit.wanted = Some(Wanted { next, leader_epoch: None, plugin, records: 0, behind: next });
         }
     }
 

@@ -39,6 +39,7 @@ impl<R: Clone> Machine<R> {
         if matches!(owned.reading, Reading::Moving(_)) {
             return;
         }
+        owned.commit.forget_passed();
         let released = owned.held.take();
         let step = if skip_lookup { Step::Seek(owned.expected) } else { Step::Ask };
         owned.reading = Reading::Moving(Move { step, tries: 0, not_before: now });
@@ -206,7 +207,7 @@ impl<R: Clone> Machine<R> {
         if let Some(owned) = self.partitions.get_mut(&partition) {
             owned.reading = Reading::Live;
             owned.epoch = epoch;
-            owned.expected = next;
+            owned.stand_at(next);
         }
     }
 

@@ -237,6 +237,12 @@ impl Client {
         unsafe { take_error(rd::rd_kafka_seek_partitions(self.raw(), list.as_ptr(), millis(wait))) }
     }
 
+    /// Fills the list with the positions behind what was taken from the private queue. Asks no broker.
+    pub(crate) fn positions(&self, list: &mut List) -> Result<(), Code> {
+        // SAFETY: the list is ours alone during the call.
+        check(unsafe { rd::rd_kafka_position(self.raw(), list.as_ptr()) })
+    }
+
     /// Looks up what the group has committed; fills the list's offsets, leader epochs, metadata and errors.
     pub(crate) fn committed(&self, list: &mut List, wait: Duration) -> Result<(), Code> {
         // SAFETY: the list is ours alone during the call.
