@@ -55,7 +55,7 @@ impl Edges {
 
     fn deliver(&mut self, delivery: Delivery<RecordBody>) -> Result<(), HandOverError> {
         self.narrator.note_delivery(&delivery);
-        let Delivery { id, batch, attempt, plugin, records, bytes, closed_by } = delivery;
+        let Delivery { id, batch, attempt, plugin, records, places: _, bytes, closed_by } = delivery;
         debug!(batch = batch.0, attempt, records = records.len(), bytes, ?closed_by, "handed a batch over");
         let plugin = self.plugins.get(&plugin).ok_or(HandOverError::NeverLoaded(plugin.0))?;
         let job = Job {

@@ -307,7 +307,7 @@ mod tests {
         let writer = written.clone();
         let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false).finish();
         let mut narrator = Narrator::new();
-        narrator.note_delivery(&delivery(BatchId(1), &[(0, 0, 120), (0, 0, 149), (0, 3, 7)]));
+        narrator.note_delivery(&delivery(BatchId(1), &[(0, 0, 120, 149), (0, 3, 7, 7)]));
         tracing::subscriber::with_default(subscriber, || narrator.tell(Moment(0), report, &Orders));
         let bytes = written.0.lock().unwrap().clone();
         String::from_utf8(bytes).unwrap()

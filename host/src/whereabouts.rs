@@ -4,14 +4,10 @@
 
 use std::collections::BTreeMap;
 
-use gristmill_core::io::{BatchId, Delivery};
-use gristmill_core::record::{Offset, Partition, RecordFacts};
-use gristmill_guest::positions;
+use gristmill_core::io::{BatchId, Delivery, Place};
+use gristmill_guest::{NAMED_MAX, positions};
 
 use crate::narrate::TopicNames;
-
-/// How many partitions a log line names before it only counts the rest, as the guest edge does.
-const NAMED_IN_LOG_MAX: usize = 8;
 
 /// How many the last line names.
 const NAMED_AT_END_MAX: usize = 3;
@@ -19,56 +15,32 @@ const NAMED_AT_END_MAX: usize = 3;
 /// The place of the batch that was handed over last. A failure is told before the next hand-over.
 #[derive(Debug, Default)]
 pub(crate) struct Whereabouts {
-    last: Option<(BatchId, Vec<Span>)>,
-}
-
-/// What a batch holds of one partition.
-#[derive(Clone, Copy, Debug)]
-struct Span {
-    partition: Partition,
-    first: Offset,
-    last: Offset,
+    last: Option<(BatchId, Vec<Place>)>,
 }
 
 impl Whereabouts {
     /// Notes where a batch lies that is handed over now.
     pub(crate) fn note<R>(&mut self, delivery: &Delivery<R>) {
-        self.last = Some((delivery.batch, spans(delivery.records.iter().map(|record| &record.facts))));
+        self.last = Some((delivery.batch, delivery.places.clone()));
     }
 
     /// Where this batch lies, for a log line. `None` when another one was handed over since.
     pub(crate) fn of(&self, batch: BatchId, topics: &impl TopicNames) -> Option<String> {
-        let (last, spans) = self.last.as_ref()?;
-        (*last == batch).then(|| in_words(spans, topics, NAMED_IN_LOG_MAX))
+        let (last, places) = self.last.as_ref()?;
+        (*last == batch).then(|| in_words(places, topics, NAMED_MAX))
     }
 
     /// Where the batch lies that was handed over last, in short.
     pub(crate) fn of_last(&self, topics: &impl TopicNames) -> Option<String> {
-        self.last.as_ref().map(|(_, spans)| in_words(spans, topics, NAMED_AT_END_MAX))
+        self.last.as_ref().map(|(_, places)| in_words(places, topics, NAMED_AT_END_MAX))
     }
 }
 
-fn in_words(spans: &[Span], topics: &impl TopicNames, named_max: usize) -> String {
-    let named: Vec<_> = spans.iter().map(|span| (topics.name(span.partition.topic), span)).collect();
+fn in_words(places: &[Place], topics: &impl TopicNames, named_max: usize) -> String {
+    let named: Vec<_> = places.iter().map(|place| (topics.name(place.partition.topic), place)).collect();
     let spans: BTreeMap<(&str, i32), (i64, i64)> =
-        named.iter().map(|(topic, span)| ((&**topic, span.partition.number), (span.first.0, span.last.0))).collect();
+        named.iter().map(|(topic, at)| ((&**topic, at.partition.number), (at.first.0, at.last.0))).collect();
     positions(&spans, named_max)
-}
-
-/// One for each partition. Runs for every hand-over: records come in runs of one partition, so most look at one span only.
-fn spans<'a>(records: impl Iterator<Item = &'a RecordFacts>) -> Vec<Span> {
-    let mut spans: Vec<Span> = Vec::new();
-    let mut at = 0;
-    for facts in records {
-        if spans.get(at).is_none_or(|span| span.partition != facts.partition) {
-            at = spans.iter().position(|span| span.partition == facts.partition).unwrap_or(spans.len());
-        }
-        match spans.get_mut(at) {
-            Some(span) => span.last = facts.offset,
-            None => spans.push(Span { partition: facts.partition, first: facts.offset, last: facts.offset }),
-        }
-    }
-    spans
 }
 
 #[cfg(test)]
@@ -76,7 +48,7 @@ pub(crate) mod tests {
     use std::sync::Arc;
 
     use gristmill_core::io::{ClosedBy, DeliveryId, PluginId};
-    use gristmill_core::record::{Epoch, Record, Topic};
+    use gristmill_core::record::{Epoch, Offset, Partition, Record, RecordFacts, Topic};
     use gristmill_core::time::Moment;
 
     use super::*;
@@ -89,12 +61,18 @@ pub(crate) mod tests {
         }
     }
 
-    /// A hand-over of records at these topics, partitions and offsets.
-    pub(crate) fn delivery(batch: BatchId, places: &[(u32, i32, i64)]) -> Delivery<()> {
-        let record = |&(topic, number, offset): &(u32, i32, i64)| Record {
+    /// A hand-over of a first and a last record in each of these topics and partitions.
+    pub(crate) fn delivery(batch: BatchId, places: &[(u32, i32, i64, i64)]) -> Delivery<()> {
+        let place = |&(topic, number, first, last): &(u32, i32, i64, i64)| Place {
+            partition: Partition { topic: Topic(topic), number },
+            first: Offset(first),
+            last: Offset(last),
+        };
+        let places: Vec<Place> = places.iter().map(place).collect();
+        let record = |partition, offset| Record {
             facts: RecordFacts {
-                partition: Partition { topic: Topic(topic), number },
-                offset: Offset(offset),
+                partition,
+                offset,
                 epoch: Epoch(1),
                 leader_epoch: None,
                 bytes: 1,
@@ -107,7 +85,11 @@ pub(crate) mod tests {
             batch,
             attempt: 1,
             plugin: PluginId(1),
-            records: places.iter().map(record).collect(),
+            records: places
+                .iter()
+                .flat_map(|at| (at.first.0..=at.last.0).map(|offset| record(at.partition, Offset(offset))))
+                .collect(),
+            places,
             bytes: 1,
             closed_by: ClosedBy::Records,
         }
@@ -116,7 +98,7 @@ pub(crate) mod tests {
     #[test]
     fn a_batch_lies_where_its_partitions_begin_and_end() {
         let mut whereabouts = Whereabouts::default();
-        whereabouts.note(&delivery(BatchId(4), &[(0, 1, 7), (0, 1, 9), (1, 0, 3), (0, 1, 12), (0, 0, 5)]));
+        whereabouts.note(&delivery(BatchId(4), &[(0, 1, 7, 12), (1, 0, 3, 3), (0, 0, 5, 5)]));
         let words = "amounts/0 3, orders/0 5, orders/1 7..12";
         assert_eq!(whereabouts.of(BatchId(4), &Orders).as_deref(), Some(words));
         assert_eq!(whereabouts.of_last(&Orders).as_deref(), Some(words));
@@ -126,8 +108,8 @@ pub(crate) mod tests {
     fn another_batch_is_not_said_to_lie_there() {
         let mut whereabouts = Whereabouts::default();
         assert_eq!((whereabouts.of(BatchId(4), &Orders), whereabouts.of_last(&Orders)), (None, None));
-        whereabouts.note(&delivery(BatchId(4), &[(0, 1, 7)]));
-        whereabouts.note(&delivery(BatchId(5), &[(0, 1, 8)]));
+        whereabouts.note(&delivery(BatchId(4), &[(0, 1, 7, 7)]));
+        whereabouts.note(&delivery(BatchId(5), &[(0, 1, 8, 8)]));
         assert_eq!(whereabouts.of(BatchId(4), &Orders), None);
         assert_eq!(whereabouts.of(BatchId(5), &Orders).as_deref(), Some("orders/1 8"));
     }
@@ -135,7 +117,7 @@ pub(crate) mod tests {
     #[test]
     fn of_many_partitions_the_first_are_named_and_fewer_at_the_end() {
         let mut whereabouts = Whereabouts::default();
-        let places: Vec<_> = (0..100).map(|partition| (0, partition, 1)).collect();
+        let places: Vec<_> = (0..100).map(|partition| (0, partition, 1, 1)).collect();
         whereabouts.note(&delivery(BatchId(4), &places));
         let line = whereabouts.of(BatchId(4), &Orders).unwrap();
         assert!(line.ends_with("orders/7 1, and 92 more partitions"), "{line}");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::io::{BatchId, ClosedBy};
+use crate::io::{BatchId, ClosedBy, Place};
 use crate::record::{Epoch, LeaderEpoch, NextOffset, Offset, Partition, Record};
 
 /// A closed batch. Its records never change, so that a redelivery is the same batch byte for byte (A10).
@@ -24,6 +24,7 @@ pub(crate) struct Span {
     pub(crate) assigned: Epoch,
     /// Offset of its first record: where a rewind has to lead.
     pub(crate) first: Offset,
+    pub(crate) last: Offset,
     /// What a commit says once the batch is done (C1).
     pub(crate) next: NextOffset,
     pub(crate) leader_epoch: Option<LeaderEpoch>,
@@ -59,6 +60,11 @@ impl<R: Clone> Batch<R> {
         Some(Self { records: records.into(), bytes, spans: kept, ..self })
     }
 
+    /// Where its records lie.
+    pub(crate) fn places(&self) -> Vec<Place> {
+        self.spans.iter().map(|&Span { partition, first, last, .. }| Place { partition, first, last }).collect()
+    }
+
     pub(crate) fn covers(&self, partition: Partition) -> bool {
         self.spans.iter().any(|span| span.partition == partition)
     }
@@ -78,12 +84,14 @@ fn spans<R>(records: &[Record<R>], assigned: impl Fn(Partition) -> Option<Epoch>
                 partition: facts.partition,
                 assigned: assigned(facts.partition).unwrap_or(facts.epoch),
                 first: facts.offset,
+                last: facts.offset,
                 next: facts.offset.next(),
                 leader_epoch: facts.leader_epoch,
                 records: 0,
             });
         }
         let span = &mut spans[at];
+        span.last = facts.offset;
         span.next = facts.offset.next();
         span.leader_epoch = facts.leader_epoch;
         span.records += 1;

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use crate::outcome::Answer;
-use crate::record::{Epoch, LeaderEpoch, NextOffset, Partition, Record, RecordFacts};
+use crate::record::{Epoch, LeaderEpoch, NextOffset, Offset, Partition, Record, RecordFacts};
 pub use crate::report::{HeldReason, Report, StopReason, Unfinished};
 use crate::time::Moment;
 
@@ -219,10 +219,23 @@ pub struct Delivery<R> {
     pub plugin: PluginId,
     /// The records: never empty (A6), in offset order within each partition (A9).
     pub records: Arc<[Record<R>]>,
+    /// Where they lie: one for each partition, in the order of their first records.
+    pub places: Vec<Place>,
     /// Their size in bytes as A5 counts.
     pub bytes: u64,
     /// Why the batch closed.
     pub closed_by: ClosedBy,
+}
+
+/// Where a batch's records of one partition lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Which partition.
+    pub partition: Partition,
+    /// Offset of the first of them.
+    pub first: Offset,
+    /// Offset of the last of them; not each offset between is one of theirs (A8).
+    pub last: Offset,
 }
 
 /// Why a batch closed.

@@ -38,7 +38,7 @@ pub use file::Kind;
 pub use grants::Grants;
 pub use inspect::{Import, Inspection, Producer, inspect};
 pub use limits::Limits;
-pub use lower::{BatchSource, HeaderView, RecordView, Timestamp, positions};
+pub use lower::{BatchSource, HeaderView, NAMED_MAX, RecordView, Timestamp, positions};
 pub use panics::catches_panics;
 pub use plugin::{Digest, Instances, Plugin, PluginSettings};
 pub use stdio::escape;

@@ -145,8 +145,8 @@ fn record<'a>(view: RecordView<'a>, headers: &'a [types::HeaderParam<'a>]) -> ty
     }
 }
 
-/// How many partitions of a batch are named before the rest is only counted.
-const NAMED_MAX: usize = 8;
+/// How many partitions of a batch a text names before it only counts the rest.
+pub const NAMED_MAX: usize = 8;
 
 /// Which records a batch holds, for people.
 pub(crate) fn positions_of(batch: &dyn BatchSource) -> String {

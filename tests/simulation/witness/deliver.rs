@@ -21,6 +21,9 @@ impl Witness {
         self.last_delivery = delivery.id.0;
         self.see_limits(delivery, &name)?;
         let parts = self.see_records(delivery, broker, &name)?;
+        let said = delivery.places.iter().map(|at| (place(at.partition), at.first.0, at.last.next().0));
+        let held = parts.iter().map(|part| (part.place, part.first, part.next));
+        require!(said.eq(held), "I-16", "{name} lies elsewhere than at {:?}", delivery.places);
         let lane = self.lane(parts.first().map_or(0, |part| part.place));
         self.see_lane(lane, &parts, &name)?;
         self.see_budgets(delivery.attempt, &parts, &name)?;

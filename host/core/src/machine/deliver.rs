@@ -174,6 +174,7 @@ impl<R: Clone> Machine<R> {
             attempt,
             plugin: self.plugin,
             records: std::sync::Arc::clone(&batch.records),
+            places: batch.places(),
             bytes: batch.bytes,
             closed_by: batch.closed_by,
         }));
