@@ -167,6 +167,7 @@ mod tests {
             batch: BatchId(1),
             attempt: 1,
             plugin: PluginId(1),
+            places: Vec::new(),
             records: Arc::new([]),
             bytes: 0,
             closed_by: ClosedBy::Records,

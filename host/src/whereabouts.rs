@@ -70,13 +70,7 @@ pub(crate) mod tests {
         };
         let places: Vec<Place> = places.iter().map(place).collect();
         let record = |partition, offset| Record {
-            facts: RecordFacts {
-                partition,
-                offset,
-                epoch: Epoch(1),
-                leader_epoch: None,
-                bytes: 1,
-            },
+            facts: RecordFacts { partition, offset, epoch: Epoch(1), leader_epoch: None, bytes: 1 },
             arrived: Moment(0),
             body: (),
         };
