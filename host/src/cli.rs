@@ -8,17 +8,22 @@ mod completions;
 mod config_args;
 mod console;
 mod demo;
+mod hosts;
 mod inspect;
 mod live;
 mod live_line;
 mod run;
 mod schema;
+mod status;
+mod status_text;
+mod wish;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use self::console::Console;
 pub(crate) use self::live::{Snapshot, grouped};
 pub(crate) use self::live_line::LiveLine;
+use crate::control::Request;
 use crate::exit::Exit;
 use crate::stderr::LogWriter;
 use crate::telemetry;
@@ -33,7 +38,7 @@ struct Cli {
     command: Command,
 }
 
-const AFTER_HELP: &str = "Exit codes: 0 done, 1 unexpected, 2 usage, 65 the plugin said fatal, 69 brokers unreachable at start, \
+const AFTER_HELP: &str = "Exit codes: 0 done, 1 unexpected, 2 usage, 65 the plugin said fatal, 69 brokers unreachable at start, or no host answers, \
 70 host bug, 71 fenced by another member, 75 retries or faults spent (call: retryable), 76 call: the plugin broke, \
 77 not authorised, 78 configuration or plugin does not fit, 101 panic, 124 stopped before all was done that a stop waits for. \
 The last line on stderr says why and what to do.";
@@ -85,6 +90,21 @@ enum Command {
     /// Say everything that is wrong with a configuration and its plugin, without running them
     #[command(visible_alias = "validate", after_help = AFTER_HELP)]
     Check(check::CheckArgs),
+    /// Show what running hosts do, what they hold and why, and what releases it
+    #[command(after_help = AFTER_HELP)]
+    Status(status::StatusArgs),
+    /// Let a running host hand nothing over until it is resumed
+    #[command(after_help = AFTER_HELP)]
+    Pause(wish::WishArgs),
+    /// Let a paused host hand over again
+    #[command(after_help = AFTER_HELP)]
+    Resume(wish::WishArgs),
+    /// Let a running host try again what it holds, and at once what waits
+    #[command(after_help = AFTER_HELP)]
+    Retry(wish::WishArgs),
+    /// Let a running host finish its batch, commit it and leave
+    #[command(after_help = AFTER_HELP)]
+    Stop(wish::StopArgs),
     /// Say what a plugin's file is, what it exports and wants, and what the host would refuse
     Inspect(inspect::InspectArgs),
     /// Hand records from a file to a plugin, without Kafka
@@ -145,6 +165,8 @@ impl Command {
             }
             Self::Call(_) => "warn,gristmill::plugin=info",
             Self::Check(_) | Self::Inspect(_) | Self::Schema(_) | Self::Completions(_) => "warn",
+            // What a configuration warns of is for whoever runs it.
+            Self::Status(_) | Self::Pause(_) | Self::Resume(_) | Self::Retry(_) | Self::Stop(_) => "error",
         }
     }
 
@@ -152,6 +174,14 @@ impl Command {
         match self {
             Self::Check(args) => check::run(args, console),
             Self::Inspect(args) => inspect::run(&args, console),
+            Self::Status(args) => status::run(args, console),
+            Self::Pause(args) => wish::run(&Request::Pause {}, args, console),
+            Self::Resume(args) => wish::run(&Request::Resume {}, args, console),
+            Self::Retry(args) => wish::run(&Request::Retry {}, args, console),
+            Self::Stop(args) => {
+                let (request, args) = args.split();
+                wish::run(&request, args, console)
+            }
             Self::Call(args) => call::run(args, console),
             Self::Run(args) => run::run(args, quiet, console.format()),
             Self::Demo(args) => demo::run(args, console),

@@ -6,6 +6,7 @@
 
 mod bootstrap;
 mod contradictions;
+mod control;
 mod derived;
 mod expand;
 mod file;
@@ -36,6 +37,7 @@ use std::time::{Duration, Instant};
 use gristmill_core::policy::Policy;
 use gristmill_kafka::ConsumerSettings;
 
+pub use self::control::ControlConfig;
 use self::findings::Findings;
 pub use self::kafka::KafkaConfig;
 pub use self::origin::OriginLine;
@@ -49,6 +51,7 @@ pub use self::schema::json_schema;
 pub use self::secret::Secret;
 use self::text::Notation;
 use self::tree::Value;
+use crate::control::place;
 use crate::regular_file;
 
 /// Everything the operator decided, in legal combinations only.
@@ -64,6 +67,8 @@ pub struct Config {
     pub plugin: PluginConfig,
     /// What happens while brokers or topics are not there at start.
     pub start: StartConfig,
+    /// Where a running host can be talked to, if anywhere.
+    pub control: Option<ControlConfig>,
     /// Things that work but were perhaps not meant, for people.
     pub warnings: Vec<String>,
 }
@@ -175,10 +180,11 @@ fn load_text(text: String, notation: Notation, request: Request) -> Result<Loade
     let variables = environment.iter().filter_map(|(name, value)| overlay::from_environment(name, value));
     variables.chain(flags).for_each(|overlay| overlay.lay(&mut findings.root));
     later::refuse(&mut findings);
+    let runtime = place::usual_folder(environment.get("XDG_RUNTIME_DIR").map(String::as_str));
     let file = findings.read();
     let loaded = file.and_then(|file| {
-        let origins = origin::list(&file, &findings);
-        let config = parse::parse(file, &folder, &mut findings)?;
+        let origins = origin::list(&file, &runtime, &findings);
+        let config = parse::parse(file, &folder, &runtime, &mut findings)?;
         Some(Loaded { config, origins })
     });
     loaded.ok_or_else(|| findings.into_error())

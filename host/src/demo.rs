@@ -112,6 +112,9 @@ rehearse_attempts = "2"
 
 [retry]
 initial = "200ms"
+
+[control]
+enabled = false
 "#,
         records = script::BATCH_RECORDS,
         path = plugin.display().to_string(),

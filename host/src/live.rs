@@ -40,11 +40,8 @@ impl Live {
         self.due = now.after(EVERY);
         let state = status.state();
         let next_in = if let State::Waiting { until, .. } = &state { Some(until.since(now)) } else { None };
-        let detail = match &state {
-            State::Joining => start.waits_for(now),
-            state => detail(now, state, status.more_held(), waits),
-        };
-        let out = status.batch_out.map(|out| (out.records, now.since(out.since)));
+        let detail = detail(now, status, start, waits);
+        let out = status.batch_out().map(|(records, since)| (records, now.since(since)));
         self.line.draw(&Snapshot {
             state: state.word(),
             detail,
@@ -65,18 +62,26 @@ impl Live {
     }
 }
 
+/// What the state is about, where there is more to say than its word.
+pub(crate) fn detail(now: Moment, status: &Status, start: &StartWatch, waits: StopWaits) -> Option<String> {
+    match status.state() {
+        State::Joining => start.waits_for(now),
+        state => words(now, &state, status.more_held(), waits),
+    }
+}
+
 /// What a state is about, as far as the state itself knows.
-fn detail(now: Moment, state: &State, more_held: usize, waits: StopWaits) -> Option<String> {
+fn words(now: Moment, state: &State<'_>, more_held: usize, waits: StopWaits) -> Option<String> {
     match state {
         State::Waiting { attempt, reason, .. } => Some(format!("attempt {attempt} failed: {reason}")),
         State::Held { reason, .. } if more_held > 0 => Some(format!("{reason} (and {more_held} more)")),
-        State::Held { reason, .. } => Some(reason.clone()),
+        State::Held { reason, .. } => Some((*reason).to_owned()),
         State::Draining { since, waits_for } => {
             let (what, wait_max) = waits.for_the(*waits_for);
             let left = since.after(wait_max).since(now).as_secs();
             Some(format!("waits for {what}, {left} s at most"))
         }
-        State::Joining | State::Running | State::Paused | State::Stopped => None,
+        State::Starting | State::Joining | State::Running | State::Paused | State::Stopped => None,
     }
 }
 
@@ -122,22 +127,17 @@ mod tests {
         }
     }
 
-    fn words(status: &Status, second: u64) -> Option<String> {
+    fn shown(status: &Status, second: u64) -> Option<String> {
         let waits = StopWaits { grace: Duration::from_secs(20), leave: Duration::from_secs(5) };
-        detail(Moment(second * 1_000_000), &status.state(), status.more_held(), waits)
+        words(Moment(second * 1_000_000), &status.state(), status.more_held(), waits)
     }
 
     #[test]
     fn a_failed_attempt_is_called_failed() {
         let now = Moment(0);
-        let waiting = State::Waiting {
-            attempt: 4,
-            since: now,
-            until: now.after(EVERY),
-            reason: "the database is down".to_owned(),
-        };
+        let waiting = State::Waiting { attempt: 4, until: now.after(EVERY), reason: "the database is down" };
         let waits = StopWaits { grace: EVERY, leave: EVERY };
-        assert_eq!(detail(now, &waiting, 0, waits).as_deref(), Some("attempt 4 failed: the database is down"));
+        assert_eq!(words(now, &waiting, 0, waits).as_deref(), Some("attempt 4 failed: the database is down"));
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
             let reason = HeldReason::Offset { partition: Partition { topic: Topic(0), number }, trouble };
             status.note_action(Moment(0), &Action::<()>::Report(Report::Held { reason }), &Orders);
         }
-        let held = words(&status, 1).unwrap();
+        let held = shown(&status, 1).unwrap();
         assert!(
             held.starts_with("orders/3: offset 2 is not in the log, ") && held.ends_with(" (and 1 more)"),
             "{held}"
@@ -174,10 +174,10 @@ mod tests {
         };
         status.note_action(Moment(0), &Action::Deliver(delivery), &Orders);
         status.note_input(Moment(2_000_000), &Input::<()>::StopAsked);
-        assert_eq!(words(&status, 10).as_deref(), Some("waits for the running batch, 12 s at most"));
+        assert_eq!(shown(&status, 10).as_deref(), Some("waits for the running batch, 12 s at most"));
         status.note_action(Moment(11_000_000), &Action::<()>::Leave, &Orders);
-        assert_eq!(words(&status, 12).as_deref(), Some("waits for leaving the group, 4 s at most"));
-        assert_eq!(words(&status, 60).as_deref(), Some("waits for leaving the group, 0 s at most"));
+        assert_eq!(shown(&status, 12).as_deref(), Some("waits for leaving the group, 4 s at most"));
+        assert_eq!(shown(&status, 60).as_deref(), Some("waits for leaving the group, 0 s at most"));
     }
 
     #[test]

@@ -13,50 +13,49 @@ use crate::exit::{self, Exit};
 use crate::plugin_file::{self, NamedBy};
 use crate::signals::Asked;
 
-/// What a run needs before it can begin.
-#[derive(Debug)]
-pub(crate) struct Loaded {
-    pub(crate) config: Config,
-    pub(crate) plugin: Plugin,
-}
-
-/// Loads both, or ends as soon as somebody asks to stop; the thread is then left behind, and the end of the process ends it.
+/// Does something that takes long, or ends as soon as somebody asks to stop; the thread is then left behind, and the end of the
+/// process ends it. `hears` is given what is asked meanwhile, and says whether it is a stop.
 ///
 /// # Errors
 /// How the process ends instead.
-pub(crate) async fn load(
-    config: impl FnOnce() -> Result<Config, Exit> + Send + 'static,
+pub(crate) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Exit> + Send + 'static,
     asks: &mut UnboundedReceiver<Asked>,
-) -> Result<Loaded, Exit> {
-    let (done, mut loaded) = oneshot::channel();
-    let loading = move || {
+    mut hears: impl FnMut(Asked) -> bool,
+) -> Result<T, Exit> {
+    let (done, mut ended) = oneshot::channel();
+    let working = move || {
         // Who was asked to stop listens no more.
-        let _ = done.send(load_both(config));
+        let _ = done.send(work());
     };
     std::thread::Builder::new()
         .name("loading".to_owned())
-        .spawn(loading)
+        .spawn(working)
         .map_err(|error| Exit::because(exit::UNEXPECTED, format!("cannot start the thread that loads: {error}")))?;
     poll_fn(|cx| {
-        if asks.poll_recv(cx).is_ready() {
-            return Poll::Ready(Err(Exit::because(
-                exit::CLEAN,
-                "stopped as it was asked to, before any record was read",
-            )));
+        while let Poll::Ready(asked) = asks.poll_recv(cx) {
+            if asked.is_none_or(&mut hears) {
+                return Poll::Ready(Err(Exit::because(
+                    exit::CLEAN,
+                    "stopped as it was asked to, before any record was read",
+                )));
+            }
         }
         let gone = |_| Err(Exit::because(exit::HOST_BUG, "loading ended without a word; please report it"));
-        Pin::new(&mut loaded).poll(cx).map(|loaded| loaded.unwrap_or_else(gone))
+        Pin::new(&mut ended).poll(cx).map(|ended| ended.unwrap_or_else(gone))
     })
     .await
 }
 
-fn load_both(config: impl FnOnce() -> Result<Config, Exit>) -> Result<Loaded, Exit> {
-    let config = config()?;
+/// Loads the plugin of a configuration. Blocks while it compiles and starts for trial.
+///
+/// # Errors
+/// How the process ends for it.
+pub(crate) fn plugin(config: &Config) -> Result<Plugin, Exit> {
     let engine =
         Engine::new(&EngineSettings::default()).map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
     let section = &config.plugin;
     let (named_by, pinned) = (NamedBy::Configuration, section.digest.as_deref());
-    let plugin = plugin_file::load(&section.path, named_by, pinned, &engine, &section.guest_settings())
-        .map_err(|error| Exit::from(&error))?;
-    Ok(Loaded { config, plugin })
+    plugin_file::load(&section.path, named_by, pinned, &engine, &section.guest_settings())
+        .map_err(|error| Exit::from(&error))
 }

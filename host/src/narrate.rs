@@ -165,7 +165,7 @@ impl Narrator {
                 error!(
                     batch = batch.0,
                     positions,
-                    reason = %short_reason(reason), "held: the plugin said fatal; nothing is handed over until its cause is corrected and this host restarted"
+                    reason = %short_reason(reason), "held: the plugin said fatal; nothing is handed over until its cause is corrected and a retry or a restart follows"
                 );
             }
             HeldReason::Exhausted { batch, reason } => {
@@ -173,7 +173,7 @@ impl Narrator {
                 error!(
                     batch = batch.0,
                     positions,
-                    reason = %short_reason(reason), "held: no attempt is left; nothing is handed over until the cause is corrected and this host restarted"
+                    reason = %short_reason(reason), "held: no attempt is left; nothing is handed over until its cause is corrected and a retry or a restart follows"
                 );
             }
             HeldReason::RecordTooLarge { facts } => {

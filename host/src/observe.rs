@@ -14,14 +14,15 @@ use gristmill_kafka::{ClientErrorKind, Event, RecordBody, without_state};
 use tokio::sync::watch;
 use tracing::{debug, info, warn};
 
+use crate::control::{Identity, Wish};
 use crate::error_log::ErrorLog;
 use crate::exit::{self, Exit};
-use crate::live::Live;
+use crate::live::{self, Live};
 use crate::narrate::TopicNames;
-use crate::signals::Asked;
 use crate::stall_watch::StallWatch;
 use crate::start_watch::StartWatch;
 use crate::status::{Counts, Status};
+use crate::wishes::{self, Granted};
 
 /// How often a host without a terminal sums up what it did.
 const SUMMARY_EVERY: Duration = Duration::from_secs(10);
@@ -41,6 +42,8 @@ pub(crate) struct Observer {
     close_timed_out: bool,
     /// The static member id, for people.
     instance_id: Option<String>,
+    /// Who this host is, for whoever asks.
+    identity: Option<Identity>,
     waits: StopWaits,
 }
 
@@ -80,13 +83,15 @@ impl Observer {
             errors: ErrorLog::default(),
             close_timed_out: false,
             instance_id: None,
+            identity: None,
             waits,
         }
     }
 
-    /// With the static member id that this run joins with.
-    pub(crate) fn known_as(mut self, instance_id: Option<String>) -> Self {
+    /// With the static member id that this run joins with, and what it says of itself.
+    pub(crate) fn known_as(mut self, instance_id: Option<String>, identity: Identity) -> Self {
         self.instance_id = instance_id;
+        self.identity = Some(identity);
         self
     }
 
@@ -122,16 +127,33 @@ impl Observer {
         );
     }
 
-    /// Says at once that a wish was heard, and what is still waited for.
-    pub(crate) fn note_asked(&self, asked: Asked) {
-        match asked {
-            Asked::Stop => {
-                let (waits_for, wait_max) = self.waits.for_the(self.status.unfinished());
-                let wait_max_ms = wait_max.as_millis() as u64;
-                info!(waits_for, wait_max_ms, "asked to stop; a second signal leaves at once");
-            }
-            Asked::StopNow => info!("asked again; leaves at once"),
-        }
+    /// Says at once that a stop was heard, and what is still waited for.
+    pub(crate) fn note_stop_asked(&self) {
+        let (waits_for, wait_max) = self.waits.for_the(self.status.unfinished());
+        let wait_max_ms = wait_max.as_millis() as u64;
+        info!(waits_for, wait_max_ms, "asked to stop; a second signal leaves at once");
+    }
+
+    /// Says at once that a second signal was heard.
+    pub(crate) fn note_stop_insisted(&self) {
+        info!("asked again; leaves at once");
+    }
+
+    /// From now on leaving the group may take no longer than this.
+    pub(crate) fn note_haste(&mut self, leave: Duration) {
+        self.waits.leave = leave;
+    }
+
+    /// Hears a wish. `None`: it was refused.
+    pub(crate) fn grant(&self, wish: Wish, topics: &impl TopicNames) -> Option<Granted> {
+        wishes::grant(wish, &self.status, topics)
+    }
+
+    /// Answers a wish that was granted, with what there is now.
+    pub(crate) fn answer(&self, now: Moment, granted: Granted, topics: &impl TopicNames) {
+        let Some(identity) = &self.identity else { return };
+        let detail = live::detail(now, &self.status, &self.start, self.waits);
+        granted.answer(now, &self.status, detail, identity, topics);
     }
 
     /// Hears what the Kafka edge says beside inputs.

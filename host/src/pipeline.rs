@@ -15,9 +15,10 @@ use crate::act::Edges;
 use crate::cli::LiveLine;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::control::{Control, Identity};
 use crate::exit::{self, Exit};
 use crate::live::Live;
-use crate::loading::{self, Loaded};
+use crate::loading;
 use crate::narrate::Narrator;
 use crate::observe::{Observer, StopWaits};
 use crate::run::{Feeds, Runner};
@@ -26,6 +27,7 @@ use crate::start_watch::StartWatch;
 use crate::status::Counts;
 use crate::stderr;
 use crate::watchdog::Watchdog;
+use crate::wishes;
 
 /// A turn of the run loop takes microseconds. One that takes this long will not end.
 const TURN_MAX: Duration = Duration::from_secs(30);
@@ -59,26 +61,51 @@ pub(crate) fn run(config: impl FnOnce() -> Result<Config, Exit> + Send + 'static
         Ok(runtime) => runtime,
         Err(error) => return Exit::because(exit::UNEXPECTED, format!("cannot start the run loop: {error}")),
     };
+    let clock = Clock::start();
     runtime.block_on(async {
         if let Err(error) = signals::forward(&company.asks.0) {
             return Exit::because(exit::UNEXPECTED, format!("cannot take signals over: {error}"));
         }
-        let built = loading::load(config, &mut company.asks.1).await.and_then(|loaded| build(loaded, company));
-        match built {
+        let (asks, asked) = &mut company.asks;
+        // Nobody can wish anything yet: where the control socket lies stands in the configuration.
+        let config = match loading::aside(config, asked, |_| true).await {
+            Ok(config) => config,
+            Err(exit) => return exit,
+        };
+        let identity = Identity::new(&config);
+        // Closed when all the rest has ended: who asked for the stop hears of it.
+        let _control = config.control.clone().map(|control| Control::open(control, asks.clone()));
+        let hears = |asked| match asked {
+            Asked::Stop | Asked::StopNow => true,
+            Asked::Wish(wish) => wishes::hear_at_start(wish, |address| identity.tell_starting(clock.now(), address)),
+        };
+        let load = {
+            let config = config.clone();
+            move || loading::plugin(&config)
+        };
+        let plugin = loading::aside(load, asked, hears).await;
+        match plugin.and_then(|plugin| build(Loaded { config, plugin, identity, clock }, company)) {
             Ok(runner) => runner.run().await,
             Err(exit) => exit,
         }
     })
 }
 
+/// What a run needs before it can begin.
+struct Loaded {
+    config: Config,
+    plugin: Plugin,
+    identity: Identity,
+    clock: Clock,
+}
+
 /// Builds everything; on the way out what was built is closed by being dropped.
 fn build(loaded: Loaded, company: Company) -> Result<Runner, Exit> {
     let unexpected = |error: &dyn std::fmt::Display| Exit::because(exit::UNEXPECTED, error.to_string());
-    let Loaded { config, plugin } = loaded;
+    let Loaded { config, plugin, identity, clock } = loaded;
     let Company { live, progress, asks: (_, asks) } = company;
     announce(&config, &plugin);
 
-    let clock = Clock::start();
     let (answers, guest) = mpsc::unbounded_channel::<Answered>();
     let worker = Worker::spawn(WorkerSettings { name: "guest-1".to_owned() }, move |answered| {
         // A host that no longer listens is on its way out.
@@ -90,6 +117,7 @@ fn build(loaded: Loaded, company: Company) -> Result<Runner, Exit> {
     let instance_id = settings.instance_id().map(str::to_owned);
     let consumer = Consumer::start(settings, events).map_err(|error| Exit::because(exit::MISFIT, error.to_string()))?;
 
+    let identity = identity.with_plugin(plugin.digest().to_string());
     let first = PluginId(1);
     let live = live.map(|line| Live::new(line, config.policy.batch.records_max.get()));
     let waits = StopWaits { grace: config.policy.shutdown_grace, leave: CLOSE_WAIT_MAX };
@@ -107,10 +135,11 @@ fn build(loaded: Loaded, company: Company) -> Result<Runner, Exit> {
             narrator: Narrator::new(),
         },
         feeds: Feeds { kafka, guest, asks },
-        observer: Observer::new(start, live, progress, waits).known_as(instance_id),
+        observer: Observer::new(start, live, progress, waits).known_as(instance_id, identity),
         watchdog,
         clock,
         ending: false,
+        granted: Vec::new(),
         leave_by: None,
     })
 }

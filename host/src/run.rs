@@ -12,10 +12,12 @@ use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::act::Edges;
 use crate::clock::Clock;
+use crate::control::Request;
 use crate::exit::Exit;
 use crate::observe::Observer;
 use crate::signals::Asked;
 use crate::watchdog::Watchdog;
+use crate::wishes::Granted;
 
 /// How long leaving the group may take once somebody insists (S2).
 const LEAVE_NOW_WAIT_MAX: Duration = Duration::from_millis(800);
@@ -37,6 +39,8 @@ pub(crate) struct Runner {
     pub(crate) clock: Clock,
     /// True once the observer's wish to end was passed on.
     pub(crate) ending: bool,
+    /// Wishes that are answered once what follows from them has been carried out.
+    pub(crate) granted: Vec<Granted>,
     /// Set once somebody insisted on the end: when the loop no longer waits for the Kafka client.
     pub(crate) leave_by: Option<Moment>,
 }
@@ -56,7 +60,9 @@ impl Runner {
     pub(crate) async fn run(mut self) -> Exit {
         loop {
             self.watchdog.busy();
-            if let Some(reason) = self.carry_out() {
+            let ended = self.carry_out();
+            self.answer_wishes();
+            if let Some(reason) = ended {
                 return self.end(&reason);
             }
             let now = self.clock.now();
@@ -92,13 +98,7 @@ impl Runner {
                 self.observer.note_answer(&answered);
                 self.take(Input::Answered { delivery: answered.delivery, answer: answered.answer });
             }
-            Woken::Asked(asked) => {
-                self.observer.note_asked(asked);
-                match asked {
-                    Asked::Stop => self.take(Input::StopAsked),
-                    Asked::StopNow => self.leave_now(),
-                }
-            }
+            Woken::Asked(asked) => self.heed(asked),
             Woken::Time => self.take(Input::Tick),
             Woken::Deaf(which) => {
                 self.observer.ends_with(Exit::because(
@@ -112,9 +112,45 @@ impl Runner {
         }
     }
 
+    fn heed(&mut self, asked: Asked) {
+        match asked {
+            Asked::Stop => {
+                self.observer.note_stop_asked();
+                self.take(Input::StopAsked);
+            }
+            Asked::StopNow => {
+                self.observer.note_stop_insisted();
+                self.leave_now();
+            }
+            Asked::Wish(wish) => {
+                let Some(granted) = self.observer.grant(wish, &self.edges.consumer) else { return };
+                match granted.request() {
+                    Request::Status {} => {}
+                    Request::Pause {} => self.take(Input::PauseAsked),
+                    Request::Resume {} => self.take(Input::ResumeAsked),
+                    Request::Retry {} => self.take(Input::RetryAsked),
+                    Request::Stop { now: false } => {
+                        self.observer.note_stop_asked();
+                        self.take(Input::StopAsked);
+                    }
+                    Request::Stop { now: true } => self.leave_now(),
+                }
+                self.granted.push(granted);
+            }
+        }
+    }
+
+    fn answer_wishes(&mut self) {
+        let now = self.clock.now();
+        for granted in self.granted.drain(..) {
+            self.observer.answer(now, granted, &self.edges.consumer);
+        }
+    }
+
     /// Somebody insists: leaving that begins now may take a moment only, and so may leaving that began before.
     fn leave_now(&mut self) {
         self.edges.close_wait_max = LEAVE_NOW_WAIT_MAX;
+        self.observer.note_haste(LEAVE_NOW_WAIT_MAX);
         self.leave_by.get_or_insert(self.clock.now().after(LEAVE_NOW_WAIT_MAX));
         self.take(Input::StopNowAsked);
     }

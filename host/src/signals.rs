@@ -7,13 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::UnboundedSender;
 
-/// What somebody outside wants of a running host. Bounded by how often people send signals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+use crate::control::Wish;
+
+/// What somebody outside wants of a running host. Bounded by how often people send signals, and by the clients that the control
+/// socket serves at once, each of which waits for its answer.
+#[derive(Debug)]
 pub(crate) enum Asked {
     /// Finish the running batch, commit, leave (S1).
     Stop,
     /// Leave at once (S2).
     StopNow,
+    /// What came by the control socket, and wants an answer.
+    Wish(Wish),
 }
 
 /// What a process gets that writes to a file which has reached the limit of its size; by this number on Linux.

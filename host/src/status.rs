@@ -1,27 +1,40 @@
-//! What a running host is doing, in the words that logs, the live line and metrics share, and how much it has done.
+//! What a running host is doing, in the words that logs, the live line and `gristmill status` share, and how much it has done.
 //!
 //! Told of everything that goes into the machine and comes out of it; decides nothing.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
+mod counts;
+mod held;
+mod in_hand;
+mod progress;
+mod tell;
 
-use gristmill_core::io::{Action, ClosedBy, Input, Report};
+use std::collections::BTreeMap;
+
+use gristmill_core::io::{Action, BatchId, ClosedBy, Delivery, HeldReason, Input, Report};
 use gristmill_core::record::{NextOffset, Partition};
 use gristmill_core::time::Moment;
 
-use crate::narrate::{TopicNames, held_words, trouble_words};
+pub(crate) use self::counts::Counts;
+use self::held::Held;
+use self::in_hand::{InHand, Stands};
+pub(crate) use self::progress::Progress;
+pub(crate) use self::tell::Blocked;
+use crate::narrate::{TopicNames, trouble_words};
+use crate::whereabouts::Whereabouts;
 
-/// What the host is doing.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum State {
+/// What the host is doing. Borrows its texts, since it is asked for with every input.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State<'s> {
+    /// Reading its configuration, loading its plugin.
+    Starting,
     /// Waiting for partitions.
     Joining,
     /// Records may flow.
     Running,
     /// A batch failed and waits for its next attempt.
-    Waiting { attempt: u32, since: Moment, until: Moment, reason: String },
+    Waiting { attempt: u32, until: Moment, reason: &'s str },
     /// Blocked on purpose.
-    Held { since: Moment, reason: String },
+    Held { reason: &'s str },
     /// Hand-overs are paused by an operator.
     Paused,
     /// Asked to stop, or on its way out by itself: what it waits for since when. Nothing named: leaving the group.
@@ -30,10 +43,11 @@ pub(crate) enum State {
     Stopped,
 }
 
-impl State {
+impl State<'_> {
     /// The word for this state, the same everywhere.
     pub(crate) fn word(&self) -> &'static str {
         match self {
+            Self::Starting => "starting",
             Self::Joining => "joining",
             Self::Running => "running",
             Self::Waiting { .. } => "waiting",
@@ -45,88 +59,29 @@ impl State {
     }
 }
 
-/// What has been counted since the start. Records, unless the name says otherwise.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    /// Taken from Kafka.
-    pub(crate) records_in: u64,
-    /// Dropped as repeated or outdated; they were or will be handed over under another reading.
-    pub(crate) stale: u64,
-    /// Given to the plugin, each attempt counted.
-    pub(crate) handed_over: u64,
-    /// Of these, given again after a failed attempt.
-    pub(crate) redelivered: u64,
-    /// Said ok to by the plugin, and committed.
-    pub(crate) committed: u64,
-    /// Batches handed over for the first time, by what closed them.
-    pub(crate) closed_by_records: u64,
-    /// As above.
-    pub(crate) closed_by_bytes: u64,
-    /// As above.
-    pub(crate) closed_by_wait: u64,
-    /// Batches that were said ok to.
-    pub(crate) batches_ok: u64,
-    /// Retryable answers.
-    pub(crate) retries: u64,
-    /// Traps, time-outs and the like.
-    pub(crate) faults: u64,
-    /// Assignments, revocations and losses.
-    pub(crate) rebalances: u64,
-    /// Times this member was thrown out of the group for being silent.
-    pub(crate) evictions: u64,
-    /// Dropped by the Kafka edge itself as repeated or outdated; not part of `records_in`.
-    pub(crate) stale_at_edge: u64,
-}
-
 /// The running host as an observer sees it.
 #[derive(Debug)]
 pub(crate) struct Status {
     pub(crate) counts: Counts,
     pub(crate) assigned: BTreeMap<Partition, Progress>,
-    state: State,
-    held: BTreeMap<Option<Partition>, State>,
+    /// What is held: a partition, or everything.
+    held: BTreeMap<Option<Partition>, Held>,
+    /// The texts of what is held, for the state. Made once, since the state is asked for often.
+    held_words: BTreeMap<Option<Partition>, String>,
+    in_hand: Option<InHand>,
+    whereabouts: Whereabouts,
+    /// The highest number of a batch so far: an operator's retry hands the same one over as a first attempt.
+    last_batch: Option<BatchId>,
     /// Taken in since the last hand-over: how full the next batch is.
     pub(crate) filling: u64,
-    pub(crate) paused: bool,
-    /// Since when it is on its way out.
+    paused: bool,
+    /// Set from the wish to stop to the end.
     ending: Option<Moment>,
-    /// True once it only has to leave the group.
     leaving: bool,
-    /// What the plugin has.
-    pub(crate) batch_out: Option<BatchOut>,
-    /// Commits that have no answer yet.
-    commits_out: usize,
-}
-
-/// A batch that is with the plugin.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BatchOut {
-    pub(crate) records: u64,
-    pub(crate) since: Moment,
-}
-
-/// How far one partition is.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Progress {
-    /// As last confirmed.
-    pub(crate) committed: Option<NextOffset>,
-    /// End of the log, as last heard.
-    pub(crate) end: Option<NextOffset>,
-    /// When the committed offset last moved, or the partition was assigned (O4).
-    pub(crate) moved: Moment,
-}
-
-impl Progress {
-    /// Records between the committed offset and the end, where both are known. Control records count as well.
-    pub(crate) fn lag(&self) -> Option<u64> {
-        let (committed, end) = (self.committed?, self.end?);
-        Some(u64::try_from(end.0 - committed.0).unwrap_or(0))
-    }
-
-    /// How long there has been lag without progress.
-    pub(crate) fn age(&self, now: Moment) -> Duration {
-        if self.lag().unwrap_or(0) == 0 { Duration::ZERO } else { now.since(self.moved) }
-    }
+    stopped: bool,
+    commits_out: u64,
+    /// The word of the state, and since when.
+    word: (&'static str, Moment),
 }
 
 impl Status {
@@ -134,14 +89,18 @@ impl Status {
         Self {
             counts: Counts::default(),
             assigned: BTreeMap::new(),
-            state: State::Joining,
             held: BTreeMap::new(),
+            held_words: BTreeMap::new(),
+            in_hand: None,
+            whereabouts: Whereabouts::default(),
+            last_batch: None,
             filling: 0,
             paused: false,
             ending: None,
             leaving: false,
-            batch_out: None,
+            stopped: false,
             commits_out: 0,
+            word: (State::Joining.word(), Moment(0)),
         }
     }
 
@@ -150,7 +109,30 @@ impl Status {
         if self.leaving {
             return None;
         }
-        if self.batch_out.is_some() { Some("the running batch") } else { (self.commits_out > 0).then_some("a commit") }
+        if self.batch_out().is_some() {
+            Some("the running batch")
+        } else {
+            (self.commits_out > 0).then_some("a commit")
+        }
+    }
+
+    /// How many records are with the plugin, and since when.
+    pub(crate) fn batch_out(&self) -> Option<(u64, Moment)> {
+        let in_hand = self.in_hand.as_ref()?;
+        match in_hand.stands {
+            Stands::Out { since } => Some((in_hand.records, since)),
+            Stands::Answered | Stands::Waits { .. } => None,
+        }
+    }
+
+    /// True once the end has begun.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.is_some() || self.stopped
+    }
+
+    /// True while an operator wants no hand-overs.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.paused
     }
 
     /// How many more are held than the one that the state tells of.
@@ -159,22 +141,32 @@ impl Status {
     }
 
     /// The state, the most pressing first.
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> State<'_> {
+        if self.stopped {
+            return State::Stopped;
+        }
         if let Some(since) = self.ending {
             return State::Draining { since, waits_for: self.unfinished() };
         }
-        match (&self.state, self.held.values().next()) {
-            (State::Stopped, _) => State::Stopped,
-            (_, Some(held)) => held.clone(),
-            (State::Running, None) if self.paused => State::Paused,
-            (State::Running, None) if self.assigned.is_empty() => State::Joining,
-            (state, None) => state.clone(),
+        if let Some(reason) = self.held_words.values().next() {
+            return State::Held { reason };
+        }
+        if self.paused {
+            return State::Paused;
+        }
+        match &self.in_hand {
+            Some(InHand { attempt, stands: Stands::Waits { until, .. }, failing: Some(failing), .. }) => {
+                State::Waiting { attempt: *attempt, until: *until, reason: &failing.reason }
+            }
+            Some(_) | None if self.assigned.is_empty() => State::Joining,
+            Some(_) | None => State::Running,
         }
     }
 
     /// The partitions that nothing blocks on purpose, with their progress.
     pub(crate) fn free_partitions(&self) -> impl Iterator<Item = (Partition, &Progress)> {
-        let blocked = self.held.contains_key(&None) || matches!(self.state, State::Waiting { .. });
+        let waits = self.in_hand.as_ref().is_some_and(|it| matches!(it.stands, Stands::Waits { .. }));
+        let blocked = self.paused || waits || self.held.contains_key(&None);
         let free = move |partition: &Partition| !blocked && !self.held.contains_key(&Some(*partition));
         self.assigned.iter().map(|(&partition, progress)| (partition, progress)).filter(move |(it, _)| free(it))
     }
@@ -205,7 +197,11 @@ impl Status {
             }
             Input::PauseAsked => self.paused = true,
             Input::ResumeAsked => self.paused = false,
-            Input::Answered { .. } => self.batch_out = None,
+            Input::Answered { .. } => {
+                if let Some(in_hand) = &mut self.in_hand {
+                    in_hand.stands = Stands::Answered;
+                }
+            }
             Input::CommitEnded { .. } => self.commits_out = self.commits_out.saturating_sub(1),
             Input::Tick
             | Input::Passed(_)
@@ -218,58 +214,68 @@ impl Status {
             | Input::Fenced
             | Input::Left => {}
         }
+        self.keep_time(now);
     }
 
     pub(crate) fn note_action<R>(&mut self, now: Moment, action: &Action<R>, topics: &impl TopicNames) {
         match action {
-            Action::Deliver(delivery) => {
-                let records = delivery.records.len() as u64;
-                self.state = State::Running;
-                self.batch_out = Some(BatchOut { records, since: now });
-                self.counts.handed_over += records;
-                if delivery.attempt > 1 {
-                    self.counts.redelivered += records;
-                    return;
-                }
-                self.filling = self.filling.saturating_sub(records);
-                match delivery.closed_by {
-                    ClosedBy::Records => self.counts.closed_by_records += 1,
-                    ClosedBy::Bytes => self.counts.closed_by_bytes += 1,
-                    ClosedBy::Wait => self.counts.closed_by_wait += 1,
-                }
-            }
+            Action::Deliver(delivery) => self.note_delivery(now, delivery),
             Action::Report(report) => self.note_report(now, report, topics),
+            // From here on the time counts that leaving may take.
             Action::Leave => (self.ending, self.leaving) = (Some(now), true),
-            Action::Stopped(_) => {
-                self.ending = None;
-                self.state = State::Stopped;
-            }
+            Action::Stopped(_) => self.stopped = true,
             Action::Commit { .. } => self.commits_out += 1,
             Action::Cancel(_) | Action::AskCommitted { .. } | Action::Seek { .. } | Action::AnswerRevoke(_) => {}
+        }
+        self.keep_time(now);
+    }
+
+    /// Notes since when the state is what it is.
+    fn keep_time(&mut self, now: Moment) {
+        let word = self.state().word();
+        if word != self.word.0 {
+            self.word = (word, now);
+        }
+    }
+
+    fn note_delivery<R>(&mut self, now: Moment, delivery: &Delivery<R>) {
+        let records = delivery.records.len() as u64;
+        self.whereabouts.note(delivery);
+        self.in_hand = Some(InHand::new(now, delivery, self.in_hand.take()));
+        self.counts.handed_over += records;
+        let again = delivery.attempt > 1 || self.last_batch >= Some(delivery.batch);
+        self.last_batch = self.last_batch.max(Some(delivery.batch));
+        if again {
+            self.counts.redelivered += records;
+            return;
+        }
+        self.filling = self.filling.saturating_sub(records);
+        match delivery.closed_by {
+            ClosedBy::Records => self.counts.closed_by_records += 1,
+            ClosedBy::Bytes => self.counts.closed_by_bytes += 1,
+            ClosedBy::Wait => self.counts.closed_by_wait += 1,
         }
     }
 
     fn note_report(&mut self, now: Moment, report: &Report, topics: &impl TopicNames) {
         match report {
             Report::Assigned { partition, start } => {
-                self.state = State::Running;
-                let committed = match start {
-                    gristmill_core::io::StartPosition::Committed(next)
-                    | gristmill_core::io::StartPosition::Reset(next) => Some(*next),
-                    gristmill_core::io::StartPosition::Unusable(_) => None,
-                };
-                self.assigned.insert(*partition, Progress { committed, end: None, moved: now });
+                self.assigned.insert(*partition, Progress::at_start(now, start));
             }
             Report::Removed { partition, records, .. } => {
                 self.assigned.remove(partition);
-                self.held.remove(&Some(*partition));
+                self.release(Some(*partition));
+                self.in_hand = self.in_hand.take().and_then(|it| it.without(*partition));
                 self.filling = self.filling.saturating_sub(*records);
             }
             Report::DroppedStale { records } => {
                 self.counts.stale += records;
                 self.filling = self.filling.saturating_sub(*records);
             }
-            Report::BatchOk { .. } => self.counts.batches_ok += 1,
+            Report::BatchOk { .. } => {
+                self.counts.batches_ok += 1;
+                self.in_hand = None;
+            }
             Report::Committed { offsets, records } => {
                 self.counts.committed += records;
                 for offset in offsets {
@@ -285,21 +291,205 @@ impl Status {
                 } else {
                     self.counts.retries += 1
                 }
-                let (attempt, reason) = (*attempt, reason.clone());
-                self.state = State::Waiting { attempt, since: now, until: now.after(*delay), reason };
+                if let Some(in_hand) = &mut self.in_hand {
+                    in_hand.fail(now, now.after(*delay), *attempt, reason);
+                }
             }
-            Report::Held { reason } => {
-                let held = State::Held { since: now, reason: held_words(reason, topics) };
-                self.held.insert(trouble_words(reason).0, held);
-            }
-            Report::Released { reason } => {
-                self.held.remove(&trouble_words(reason).0);
-            }
-            Report::GivenUp { .. }
-            | Report::LateAnswer(_)
-            | Report::RequestFailed { .. }
-            | Report::Rewound { .. }
-            | Report::PluginSwitched { .. } => {}
+            Report::Held { reason } => self.hold(now, reason, topics),
+            Report::Released { reason } => self.release(trouble_words(reason).0),
+            Report::GivenUp { .. } | Report::LateAnswer(_) => self.in_hand = None,
+            Report::RequestFailed { .. } | Report::Rewound { .. } | Report::PluginSwitched { .. } => {}
         }
+    }
+
+    fn hold(&mut self, now: Moment, reason: &HeldReason, topics: &impl TopicNames) {
+        let positions = match reason {
+            HeldReason::Fatal { batch, .. } | HeldReason::Exhausted { batch, .. } => {
+                self.in_hand = None;
+                self.whereabouts.of(*batch, topics)
+            }
+            HeldReason::RecordTooLarge { facts } => {
+                let topic = topics.name(facts.partition.topic);
+                Some(format!("{topic}/{} {}", facts.partition.number, facts.offset.0))
+            }
+            HeldReason::Offset { .. } => None,
+        };
+        let held = Held { since: now, reason: reason.clone(), positions };
+        let key = trouble_words(reason).0;
+        self.held_words.insert(key, held.words(topics));
+        self.held.insert(key, held);
+    }
+
+    fn release(&mut self, key: Option<Partition>) {
+        self.held.remove(&key);
+        self.held_words.remove(&key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use gristmill_core::io::{DeliveryId, OffsetTrouble, StartPosition, StopReason};
+    use gristmill_core::outcome::{Answer, Outcome};
+    use gristmill_core::record::Topic;
+
+    use super::*;
+    use crate::whereabouts::tests::delivery;
+
+    struct Orders;
+
+    impl TopicNames for Orders {
+        fn name(&self, _: Topic) -> Arc<str> {
+            "orders".into()
+        }
+    }
+
+    const BATCH: BatchId = BatchId(7);
+
+    fn second(second: u64) -> Moment {
+        Moment(second * 1_000_000)
+    }
+
+    fn partition(number: i32) -> Partition {
+        Partition { topic: Topic(0), number }
+    }
+
+    fn report(status: &mut Status, at: u64, report: Report) {
+        status.note_action(second(at), &Action::<()>::Report(report), &Orders);
+    }
+
+    /// A host with two partitions that has handed a batch of both over.
+    fn busy() -> Status {
+        let mut status = Status::new();
+        for number in [0, 1] {
+            let start = StartPosition::Committed(NextOffset(5));
+            report(&mut status, 1, Report::Assigned { partition: partition(number), start });
+        }
+        hand_over(&mut status, 2, 1);
+        status
+    }
+
+    fn hand_over(status: &mut Status, at: u64, attempt: u32) {
+        let delivery = Delivery { attempt, ..delivery(BATCH, &[(0, 0, 5, 6), (0, 1, 9, 9)]) };
+        status.note_action(second(at), &Action::Deliver(delivery), &Orders);
+    }
+
+    fn answer(status: &mut Status, at: u64) {
+        let answer = Answer::Outcome(Outcome::Ok);
+        status.note_input(second(at), &Input::<()>::Answered { delivery: DeliveryId(1), answer });
+    }
+
+    fn fail(status: &mut Status, at: u64, attempt: u32) {
+        answer(status, at);
+        let (delay, reason) = (Duration::from_secs(10), format!("failure {attempt}"));
+        report(status, at, Report::Waiting { batch: BATCH, attempt, delay, fault: false, reason });
+    }
+
+    fn word(status: &Status) -> (&'static str, u64) {
+        (status.word.0, status.word.1.0 / 1_000_000)
+    }
+
+    #[test]
+    fn a_state_counts_from_when_it_began() {
+        let mut status = busy();
+        assert_eq!(word(&status), ("running", 1));
+        fail(&mut status, 3, 1);
+        assert_eq!(word(&status), ("waiting", 3));
+        status.note_input(second(4), &Input::<()>::Tick);
+        assert_eq!(word(&status), ("waiting", 3));
+        status.note_input(second(5), &Input::<()>::PauseAsked);
+        assert_eq!(word(&status), ("paused", 5));
+        status.note_input(second(6), &Input::<()>::StopAsked);
+        assert_eq!(word(&status), ("draining", 6));
+        status.note_action(second(7), &Action::<()>::Stopped(StopReason::Asked), &Orders);
+        assert_eq!(word(&status), ("stopped", 7));
+    }
+
+    /// S5: since when, not since the last attempt.
+    #[test]
+    fn s5_failures_count_from_the_first_of_their_row() {
+        let mut status = busy();
+        fail(&mut status, 3, 1);
+        hand_over(&mut status, 13, 2);
+        fail(&mut status, 14, 2);
+        let in_hand = status.in_hand.as_ref().unwrap();
+        assert_eq!(in_hand.stands, Stands::Waits { since: second(14), until: second(24) });
+        let failing = in_hand.failing.as_ref().unwrap();
+        assert_eq!((failing.since, failing.reason.as_str(), in_hand.attempt), (second(3), "failure 2", 2));
+        hand_over(&mut status, 24, 3);
+        answer(&mut status, 25);
+        report(&mut status, 25, Report::BatchOk { batch: BATCH, records: 3 });
+        assert!(status.in_hand.is_none());
+    }
+
+    /// An operator's retry begins to count from one, with the same batch.
+    #[test]
+    fn a_batch_that_comes_again_after_a_hold_is_a_redelivery() {
+        let mut status = busy();
+        answer(&mut status, 3);
+        let reason = HeldReason::Fatal { batch: BATCH, reason: "no table".to_owned() };
+        report(&mut status, 3, Report::Held { reason: reason.clone() });
+        assert_eq!(word(&status), ("held", 3));
+        assert_eq!(status.held[&None].positions.as_deref(), Some("orders/0 5..6, orders/1 9"));
+        let before = status.blocked(&Orders);
+        report(&mut status, 4, Report::Released { reason });
+        hand_over(&mut status, 4, 1);
+        assert_eq!(status.released(before), ["the plugin said fatal: no table (orders/0 5..6, orders/1 9)"]);
+        assert_eq!((status.counts.handed_over, status.counts.redelivered), (6, 3));
+        assert_eq!(status.counts.closed_by_records, 1);
+        assert_eq!(word(&status), ("running", 4));
+    }
+
+    #[test]
+    fn a_wait_ends_when_all_of_its_partitions_are_gone() {
+        let mut status = busy();
+        fail(&mut status, 3, 1);
+        let gone = |number| Report::Removed { partition: partition(number), lost: false, records: 1 };
+        report(&mut status, 4, gone(0));
+        assert_eq!(word(&status), ("waiting", 3));
+        assert_eq!(status.in_hand.as_ref().unwrap().positions(&Orders), "orders/1 9");
+        report(&mut status, 5, gone(1));
+        assert_eq!(word(&status), ("joining", 5));
+    }
+
+    #[test]
+    fn a_hold_names_commands_that_can_release_it() {
+        let fatal = HeldReason::Fatal { batch: BATCH, reason: String::new() };
+        let trouble = OffsetTrouble::NothingCommitted;
+        let offset = HeldReason::Offset { partition: partition(0), trouble };
+        let facts = delivery(BATCH, &[(0, 0, 5, 5)]).records[0].facts;
+        let large = HeldReason::RecordTooLarge { facts };
+        let commands = |reason| {
+            let held = Held { since: second(0), reason, positions: None };
+            held.releases().iter().map(|(release, _)| release.command()).collect::<Vec<_>>()
+        };
+        assert_eq!(commands(fatal), ["retry", "stop"]);
+        assert_eq!(commands(offset), ["retry", "stop"]);
+        // What the limits forbid is forbidden again.
+        assert_eq!(commands(large), ["stop"]);
+    }
+
+    /// S5: what nobody reads has no statistics, and is what an operator asks about.
+    #[test]
+    fn a_partition_that_is_held_from_its_start_shows_its_lag() {
+        let mut status = Status::new();
+        let (low, high) = (Some(NextOffset(60)), Some(NextOffset(100)));
+        let start = StartPosition::Unusable(OffsetTrouble::OutOfRange { wanted: NextOffset(20), low, high });
+        report(&mut status, 1, Report::Assigned { partition: partition(0), start });
+        let progress = &status.assigned[&partition(0)];
+        assert_eq!((progress.committed, progress.end, progress.lag()), (Some(NextOffset(20)), high, Some(80)));
+    }
+
+    #[test]
+    fn what_an_operator_holds_back_does_not_count_as_stalled() {
+        let mut status = busy();
+        assert_eq!(status.free_partitions().count(), 2);
+        let reason = HeldReason::Offset { partition: partition(1), trouble: OffsetTrouble::NothingCommitted };
+        report(&mut status, 3, Report::Held { reason });
+        assert_eq!(status.free_partitions().count(), 1);
+        status.note_input(second(4), &Input::<()>::PauseAsked);
+        assert_eq!(status.free_partitions().count(), 0);
     }
 }

@@ -36,7 +36,8 @@ impl Whereabouts {
     }
 }
 
-fn in_words(places: &[Place], topics: &impl TopicNames, named_max: usize) -> String {
+/// Places in words: so many are named, the others counted.
+pub(crate) fn in_words(places: &[Place], topics: &impl TopicNames, named_max: usize) -> String {
     let named: Vec<_> = places.iter().map(|place| (topics.name(place.partition.topic), place)).collect();
     let spans: BTreeMap<(&str, i32), (i64, i64)> =
         named.iter().map(|(topic, at)| ((&**topic, at.partition.number), (at.first.0, at.last.0))).collect();

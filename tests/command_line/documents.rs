@@ -10,3 +10,4 @@ mod markdown;
 mod operating;
 mod plugins;
 mod source;
+mod status;

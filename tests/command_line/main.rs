@@ -9,6 +9,7 @@ mod bad_plugins;
 mod bare;
 mod call;
 mod check;
+mod control;
 mod documents;
 mod examples;
 mod json_logs;

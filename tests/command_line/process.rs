@@ -86,7 +86,7 @@ impl Run {
     pub(crate) fn new() -> Self {
         let folder = TemporaryFolder::new();
         let mut command = Command::new(binary());
-        command.current_dir(folder.path()).env("NO_COLOR", "1");
+        command.current_dir(folder.path()).env("NO_COLOR", "1").env("XDG_RUNTIME_DIR", folder.path());
         forget_own_variables(&mut command);
         Self { folder, command, input: String::new() }
     }

@@ -2,6 +2,10 @@
 
 use crate::process::Run;
 
+/// Every command.
+const COMMANDS: [&str; 12] =
+    ["run", "check", "status", "pause", "resume", "retry", "stop", "inspect", "call", "demo", "schema", "completions"];
+
 #[test]
 fn a_wrong_command_line_is_a_usage_error() {
     for arguments in
@@ -26,10 +30,11 @@ fn help(arguments: &[&str]) -> String {
 #[test]
 fn help_names_every_command_and_every_exit_code() {
     let all = help(&["--help"]);
-    for command in ["run", "check", "inspect", "call", "demo", "schema", "completions"] {
+    for command in COMMANDS {
         assert!(all.contains(&format!(" {command} ")), "{command} is not in {all}");
     }
-    for help in [all, help(&["run", "--help"]), help(&["check", "--help"]), help(&["call", "--help"])] {
+    let of = |command| help(&[command, "--help"]);
+    for help in [all, of("run"), of("check"), of("call"), of("status"), of("retry"), of("stop")] {
         for code in [0, 1, 2, 65, 69, 70, 71, 75, 76, 77, 78, 101, 124] {
             assert!(help.contains(&format!(" {code} ")), "{code} is not in {help}");
         }
@@ -46,13 +51,13 @@ fn the_help_of_run_says_that_there_is_a_live_line_and_how_to_do_without() {
 
 #[test]
 fn every_command_explains_itself() {
-    for command in ["run", "check", "inspect", "call", "demo", "schema", "completions"] {
+    for command in COMMANDS {
         let ended = Run::new().with(&[command, "--help"]);
         let help = &ended.good().stdout;
         assert!(help.contains(&format!("Usage: gristmill {command}")), "{help}");
         assert!(help.contains("--log-format"), "{help}");
     }
-    for command in ["check", "inspect", "call"] {
+    for command in ["check", "inspect", "call", "status", "pause", "resume", "retry", "stop"] {
         assert!(Run::new().with(&[command, "--help"]).stdout.contains("--output"), "{command}");
     }
 }
@@ -79,7 +84,7 @@ fn the_schema_describes_the_configuration() {
     assert_eq!(schema["title"], "gristmill configuration");
     assert_eq!(schema["additionalProperties"], false);
     assert_eq!(schema["required"], serde_json::json!(["kafka", "plugin"]));
-    for section in ["kafka", "batch", "plugin", "retry", "fault", "fatal", "start", "shutdown", "pipeline"] {
+    for section in ["kafka", "batch", "plugin", "retry", "fault", "fatal", "start", "shutdown", "control", "pipeline"] {
         assert!(schema["properties"][section]["description"].is_string(), "{section}");
     }
 }

@@ -12,6 +12,7 @@
 mod answers;
 mod chance;
 mod clean;
+mod control;
 mod corrupt;
 mod epochs;
 mod evicted;

@@ -1,7 +1,7 @@
 //! The `gristmill` binary as a process: started on a configuration, watched by its lines, signalled, waited for.
 
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::thread::JoinHandle;
@@ -60,9 +60,22 @@ impl Host {
     /// When the binary does not build or start.
     #[must_use]
     pub fn start(folder: TemporaryFolder, arguments: &[&str]) -> Self {
+        let runtime = folder.path().to_owned();
+        Self::start_in(folder, &runtime, arguments)
+    }
+
+    /// The same, with its control socket beside that of another host.
+    #[must_use]
+    pub fn start_beside(folder: TemporaryFolder, other: &Self, arguments: &[&str]) -> Self {
+        Self::start_in(folder, other.folder.path(), arguments)
+    }
+
+    fn start_in(folder: TemporaryFolder, runtime: &Path, arguments: &[&str]) -> Self {
         let mut command = Command::new(binary());
         // A process group of its own, so that a signal for the host is for nobody else.
         command.args(arguments).current_dir(folder.path()).process_group(0).env("NO_COLOR", "1");
+        // Its control socket lies in a test's own folder, where no other test's host looks.
+        command.env("XDG_RUNTIME_DIR", runtime);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = match command.spawn() {
             Ok(child) => child,
@@ -85,6 +98,12 @@ impl Host {
     #[must_use]
     pub fn folder(&self) -> &TemporaryFolder {
         &self.folder
+    }
+
+    /// Where the hosts of a pipeline whose name needs no escaping listen, the first of them.
+    #[must_use]
+    pub fn socket(&self, pipeline: &str) -> PathBuf {
+        self.folder.path().join("gristmill").join(format!("{pipeline}.sock"))
     }
 
     /// Its process number.

@@ -1,8 +1,9 @@
-//! `gristmill schema`: prints the JSON Schema that editors check configurations with.
+//! `gristmill schema`: prints the JSON Schema that editors check configurations with, or that of a host's status.
 
 use clap::{Args, ValueEnum};
 
 use crate::config;
+use crate::control;
 use crate::exit::Exit;
 
 use super::console::Console;
@@ -20,11 +21,14 @@ pub(super) struct SchemaArgs {
 enum What {
     /// The configuration file.
     Config,
+    /// What `gristmill status --output json` prints.
+    Status,
 }
 
 pub(super) fn run(args: SchemaArgs, console: &mut Console) -> Exit {
     match args.what {
         What::Config => console.say(config::json_schema()),
+        What::Status => console.say(control::json_schema()),
     }
     Exit::clean()
 }

@@ -1,10 +1,12 @@
 //! Defaults that follow from other settings: one place for the configuration and for `check --origin`.
 
 use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
 
 use super::file::{ConfigFile, Exhausted};
 use super::quantity::{Size, Span};
 use super::scalar::Attempts;
+use crate::control::place;
 
 /// What a default follows from.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +22,7 @@ pub(crate) fn source(path: &str) -> Option<DefaultSource> {
     let source = |how, key| Some(DefaultSource { how, key });
     match path {
         "pipeline" => source("from", &["kafka", "group_id"]),
+        "control.socket" => source("by the name of", &["pipeline"]),
         "plugin.limits.cpu" => source("at most", &["plugin", "limits", "time"]),
         "plugin.limits.record" => source("a quarter of", &["plugin", "limits", "memory"]),
         _ => None,
@@ -30,6 +33,11 @@ impl ConfigFile {
     /// The pipeline's name.
     pub(crate) fn pipeline_name(&self) -> &str {
         self.pipeline.as_deref().unwrap_or(&self.kafka.group_id)
+    }
+
+    /// The control socket where none was written down; `runtime` is the usual folder.
+    pub(crate) fn control_socket(&self, runtime: &Path) -> PathBuf {
+        runtime.join(place::file_name(self.pipeline_name()))
     }
 
     /// Processor time for each batch.
@@ -52,9 +60,11 @@ impl ConfigFile {
         }
     }
 
-    /// The same with the defaults written down that follow from others.
-    pub(crate) fn filled(&self) -> Self {
+    /// The same with the defaults written down that follow from others; `runtime` is the usual folder of control sockets.
+    pub(crate) fn filled(&self, runtime: &Path) -> Self {
         let mut filled = self.clone();
+        let usual = || self.control_socket(runtime).display().to_string();
+        filled.control.socket = self.control.socket.clone().or_else(|| self.control.enabled.then(usual));
         filled.pipeline = Some(self.pipeline_name().to_owned());
         filled.plugin.limits.cpu = Some(self.cpu());
         filled.plugin.limits.record = Some(self.record());

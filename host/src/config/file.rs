@@ -41,6 +41,9 @@ pub(crate) struct ConfigFile {
     /// How the host stops.
     #[serde(default)]
     pub(crate) shutdown: ShutdownSection,
+    /// How a running host is talked to.
+    #[serde(default)]
+    pub(crate) control: ControlSection,
 }
 
 /// Where records come from.
@@ -305,5 +308,21 @@ pub(crate) struct ShutdownSection {
 impl Default for ShutdownSection {
     fn default() -> Self {
         Self { grace: Span::millis(20_000) }
+    }
+}
+
+/// How a running host is talked to.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ControlSection {
+    /// Whether the host makes a control socket.
+    pub(crate) enabled: bool,
+    /// The socket's file, relative to the folder of this configuration. Default: in the runtime folder, by the pipeline's name.
+    pub(crate) socket: Option<String>,
+}
+
+impl Default for ControlSection {
+    fn default() -> Self {
+        Self { enabled: true, socket: None }
     }
 }

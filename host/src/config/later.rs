@@ -8,7 +8,7 @@ use super::tree::{KeyPath, Node, Origin, Value};
 const KEYS: [(&[&str], &str); 5] = [
     (&["dead_letter"], "a record that cannot be handled stops or holds the pipeline"),
     (&["sinks"], "a plugin cannot emit records"),
-    (&["admin"], "a running host cannot be talked to"),
+    (&["admin"], "a running host is talked to through its control socket, see [control]"),
     (&["plugin", "grants"], "a plugin reaches no network"),
     (&["fault", "isolate"], "a batch that breaks the plugin is not cut in parts to find the record at fault"),
 ];

@@ -1,5 +1,7 @@
 //! Where each value of the configuration comes from, for `check --origin`.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use super::derived;
@@ -20,10 +22,10 @@ pub struct OriginLine {
 }
 
 /// Lists every value of `file`, those included that follow from others. The tree says where it was written; what is not in the
-/// tree is a default.
-pub(crate) fn list(file: &ConfigFile, findings: &Findings) -> Vec<OriginLine> {
+/// tree is a default. `runtime` is the usual folder of control sockets.
+pub(crate) fn list(file: &ConfigFile, runtime: &Path, findings: &Findings) -> Vec<OriginLine> {
     let mut lines = Vec::new();
-    let value = serde_json::to_value(file.filled()).unwrap_or_default();
+    let value = serde_json::to_value(file.filled(runtime)).unwrap_or_default();
     walk(&value, &mut Vec::new(), &mut |keys, value| {
         let path = keys.iter().fold(String::new(), |path, key| join(&path, key));
         let node = findings.root.find(keys);

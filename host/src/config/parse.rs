@@ -10,6 +10,7 @@ use gristmill_kafka::{RangePolicy, ResetPolicy, check_pattern, check_topic};
 
 use super::bootstrap;
 use super::contradictions;
+use super::control;
 use super::file::{self, ConfigFile};
 use super::findings::Findings;
 use super::property;
@@ -21,13 +22,15 @@ const COMMIT_BACKOFF: Backoff =
     Backoff { initial: Duration::from_millis(100), max: Duration::from_secs(5), jitter_permille: 200 };
 
 /// Parses, and finds every contradiction on the way. Nothing where something was refused, now or before.
-pub(crate) fn parse(file: ConfigFile, folder: &Path, findings: &mut Findings) -> Option<Config> {
+/// `runtime` is the usual folder of control sockets.
+pub(crate) fn parse(file: ConfigFile, folder: &Path, runtime: &Path, findings: &mut Findings) -> Option<Config> {
     contradictions::find(&file, findings);
     names(&file, findings);
     let digest = digest(&file, findings);
     let bytes_max = NonZeroU64::new(file.batch.max_bytes.0);
     let limits = limits(&file);
     let kafka = kafka(&file.kafka, buffer_bytes_max(&file));
+    let control = control::parse(&file, folder, runtime, findings);
     property::refuse_contradictions(&kafka, findings);
     let bytes_max = bytes_max.filter(|_| findings.is_empty())?;
     let warnings = std::mem::take(&mut findings.warnings);
@@ -44,7 +47,7 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, findings: &mut Findings) ->
         wait: file.start.wait.0,
         missing_topics_end: file.start.missing_topics == file::MissingTopics::Exit,
     };
-    Some(Config { pipeline, policy, kafka, plugin, start, warnings })
+    Some(Config { pipeline, policy, kafka, plugin, start, control, warnings })
 }
 
 /// Names that must not be empty, or must be what they stand for.

@@ -83,6 +83,7 @@ fn kind(named: &str, schema: &Value) -> String {
         (_, Some("string")) => "text",
         (_, Some("integer")) => "whole number",
         (_, Some("number")) => "number",
+        (_, Some("boolean")) => "true or false",
         (_, Some("array")) => "list of texts",
         (_, Some("object")) => "table",
         _ => panic!("{named}: {schema}"),

@@ -1,6 +1,7 @@
 //! Answers, honest ones and ones that this version of the host must refuse.
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use gristmill_plugin::bindings::plugin::gristmill::plugin::types::{
     BatchInfo, Effects, KafkaRecord, Outcome, OutputRecord, Progress, Rejection, Retry, Stop, Timestamp,
@@ -20,6 +21,12 @@ pub(crate) fn retry(reason: &str, after_ms: Option<u64>) -> Outcome {
 
 pub(crate) fn fatal(reason: &str) -> Outcome {
     Outcome::Fatal(Stop { reason: reason.to_owned() })
+}
+
+/// Fatal to the first batch of an instance, ok to whatever follows.
+pub(crate) fn fatal_once(reason: &str) -> Outcome {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    if SAID.swap(true, Ordering::Relaxed) { ok() } else { fatal(reason) }
 }
 
 /// A reason of so many mebibytes.

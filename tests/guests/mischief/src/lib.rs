@@ -31,6 +31,7 @@ fn act(info: &BatchInfo, records: &[KafkaRecord]) -> Outcome {
         "completed" => answer::completed(),
         "dump" => answer::retry(&answer::dump(info, records), None),
         "panic" => panic!("{argument}"),
+        "fatal-once" => answer::fatal_once(argument),
         "spin" => burn::spin(),
         "wait-for-cancel" => burn::wait_for_cancel(),
         "grow" => burn::grow(number(argument)),

@@ -1,0 +1,82 @@
+//! What is blocked on purpose, since when and why, and what releases it (S5).
+//!
+//! It holds and releases nothing; it names the commands by which an operator does.
+
+use gristmill_core::io::HeldReason;
+use gristmill_core::record::Partition;
+use gristmill_core::time::Moment;
+
+use crate::narrate::{TopicNames, held_words, trouble_words};
+
+/// Something that is blocked on purpose.
+#[derive(Clone, Debug)]
+pub(crate) struct Held {
+    pub(crate) since: Moment,
+    pub(crate) reason: HeldReason,
+    /// Where the batch lies that it is about.
+    pub(crate) positions: Option<String>,
+}
+
+/// A way to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Release {
+    /// Ask for another attempt.
+    Retry,
+    /// End the host, to start it again.
+    Stop,
+}
+
+impl Release {
+    /// The command's name.
+    pub(crate) fn command(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Stop => "stop",
+        }
+    }
+}
+
+impl Held {
+    /// The kind of cause, for machines.
+    pub(crate) fn kind(&self) -> &'static str {
+        match &self.reason {
+            HeldReason::Fatal { .. } => "fatal",
+            HeldReason::Exhausted { .. } => "exhausted",
+            HeldReason::RecordTooLarge { .. } => "record_too_large",
+            HeldReason::Offset { .. } => "position",
+        }
+    }
+
+    /// What it is about and why, in one text.
+    pub(crate) fn words(&self, topics: &impl TopicNames) -> String {
+        held_words(&self.reason, topics)
+    }
+
+    /// The partition that is held; none where everything is.
+    pub(crate) fn partition(&self) -> Option<Partition> {
+        trouble_words(&self.reason).0
+    }
+
+    /// Why, without the place.
+    pub(crate) fn why(&self) -> String {
+        trouble_words(&self.reason).1
+    }
+
+    /// The ways to go on, the lightest first, each with what has to come before it.
+    pub(crate) fn releases(&self) -> &'static [(Release, &'static str)] {
+        match &self.reason {
+            HeldReason::Fatal { .. } | HeldReason::Exhausted { .. } => &[
+                (Release::Retry, "once its cause is corrected in what the plugin talks to"),
+                (Release::Stop, "to start again with another plugin, settings or limits"),
+            ],
+            // The limits are read at the start only: the same record would be held again.
+            HeldReason::RecordTooLarge { .. } => {
+                &[(Release::Stop, "to start again with a larger plugin.limits.record and plugin.limits.memory")]
+            }
+            HeldReason::Offset { .. } => &[
+                (Release::Retry, "once the log can be read at the committed offset"),
+                (Release::Stop, "to move the group's offset, or to start again with another configuration"),
+            ],
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! The batch in hand: the one that is with the plugin, or that failed and waits for its next attempt.
+//!
+//! It keeps no records, and does not decide what follows.
+
+use gristmill_core::io::{BatchId, Delivery, Place};
+use gristmill_core::record::Partition;
+use gristmill_core::time::Moment;
+
+use crate::excerpt::short_reason;
+use crate::narrate::TopicNames;
+use crate::whereabouts::in_words;
+use gristmill_guest::NAMED_MAX;
+
+/// The batch that was handed over last, until it is done, held, given up, or all of its partitions are gone.
+#[derive(Clone, Debug)]
+pub(crate) struct InHand {
+    pub(crate) batch: BatchId,
+    pub(crate) attempt: u32,
+    pub(crate) records: u64,
+    places: Vec<Place>,
+    pub(crate) stands: Stands,
+    /// What it failed of, when it did.
+    pub(crate) failing: Option<Failing>,
+}
+
+/// Where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stands {
+    /// With the plugin.
+    Out { since: Moment },
+    /// The plugin has answered, and what follows is not known yet. Lasts for a turn of the run loop at the most.
+    Answered,
+    /// It failed.
+    Waits { since: Moment, until: Moment },
+}
+
+/// A row of failures without progress.
+#[derive(Clone, Debug)]
+pub(crate) struct Failing {
+    /// The first of them.
+    pub(crate) since: Moment,
+    /// What was said last, in short: a plugin may say a mebibyte.
+    pub(crate) reason: String,
+}
+
+impl InHand {
+    /// A batch that is handed over now. `before` is what was in hand until then: the failures of an earlier attempt are its own.
+    pub(crate) fn new<R>(now: Moment, delivery: &Delivery<R>, before: Option<Self>) -> Self {
+        let is_next_attempt = |before: &Self| delivery.attempt > 1 || before.batch == delivery.batch;
+        Self {
+            batch: delivery.batch,
+            attempt: delivery.attempt,
+            records: delivery.records.len() as u64,
+            places: delivery.places.clone(),
+            stands: Stands::Out { since: now },
+            failing: before.filter(is_next_attempt).and_then(|before| before.failing),
+        }
+    }
+
+    /// It failed, and comes again at `until`.
+    pub(crate) fn fail(&mut self, now: Moment, until: Moment, attempt: u32, reason: &str) {
+        self.attempt = attempt;
+        self.stands = Stands::Waits { since: now, until };
+        let since = self.failing.as_ref().map_or(now, |failing| failing.since);
+        self.failing = Some(Failing { since, reason: short_reason(reason) });
+    }
+
+    /// Without a partition that is gone. `None`: that was all of it.
+    pub(crate) fn without(mut self, gone: Partition) -> Option<Self> {
+        self.places.retain(|place| place.partition != gone);
+        // The plugin works on what it was given, whoever owns the partition now.
+        (!self.places.is_empty() || matches!(self.stands, Stands::Out { .. })).then_some(self)
+    }
+
+    /// Where its records lie, as log lines say it.
+    pub(crate) fn positions(&self, topics: &impl TopicNames) -> String {
+        in_words(&self.places, topics, NAMED_MAX)
+    }
+}

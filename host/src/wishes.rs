@@ -1,0 +1,99 @@
+//! What came by the control socket: logged, granted or refused, answered once what follows from it has happened.
+//!
+//! It does not know how a wish reaches the machine; the run loop does. Nobody is waited for.
+
+use gristmill_core::time::Moment;
+use tracing::{debug, info};
+
+use crate::control::{Address, Answer, Done, HostStatus, Identity, Refusal, RefusalCode, Request, Wish};
+use crate::narrate::TopicNames;
+use crate::status::{Blocked, Status};
+
+/// A wish that was granted, with what there was before.
+#[derive(Debug)]
+pub(crate) struct Granted {
+    wish: Wish,
+    was_paused: bool,
+    was_ending: bool,
+    blocked: Blocked,
+}
+
+/// Says who wishes what.
+pub(crate) fn tell(wish: &Wish) {
+    let (word, uid, pid) = (wish.request.word(), wish.caller.uid, wish.caller.pid);
+    match wish.request {
+        // A question changes nothing, and may be asked every second.
+        Request::Status {} => debug!(uid, pid, "asked for its status"),
+        Request::Pause {} | Request::Resume {} | Request::Retry {} | Request::Stop { .. } => {
+            info!(wish = word, uid, pid, "asked through the control socket");
+        }
+    }
+}
+
+/// Notes what there is before the wish is granted. `None`: it was refused, since the host is on its way out.
+pub(crate) fn grant(wish: Wish, status: &Status, topics: &impl TopicNames) -> Option<Granted> {
+    tell(&wish);
+    let refused = match wish.request {
+        Request::Status {} | Request::Stop { .. } => false,
+        Request::Pause {} | Request::Resume {} | Request::Retry {} => status.is_ending(),
+    };
+    if refused {
+        wish.answer(Refusal::new(RefusalCode::Ending, "the host is on its way out"));
+        return None;
+    }
+    let (was_paused, was_ending) = (status.is_paused(), status.is_ending());
+    Some(Granted { wish, was_paused, was_ending, blocked: status.blocked(topics) })
+}
+
+impl Granted {
+    /// Which request it is.
+    pub(crate) fn request(&self) -> &Request {
+        &self.wish.request
+    }
+
+    /// Answers it with what there is now.
+    pub(crate) fn answer(
+        self,
+        now: Moment,
+        status: &Status,
+        detail: Option<String>,
+        identity: &Identity,
+        topics: &impl TopicNames,
+    ) {
+        let released = match self.wish.request {
+            Request::Retry {} => status.released(self.blocked),
+            Request::Status {} | Request::Pause {} | Request::Resume {} | Request::Stop { .. } => Vec::new(),
+        };
+        let changed = match self.wish.request {
+            Request::Status {} => false,
+            Request::Pause {} => !self.was_paused,
+            Request::Resume {} => self.was_paused,
+            Request::Retry {} => !released.is_empty(),
+            Request::Stop { now } => now || !self.was_ending,
+        };
+        let status = status.tell(now, detail, identity, &self.wish.address, topics);
+        self.wish.answer(Answer::Done(Box::new(Done { changed, released, status })));
+    }
+}
+
+/// Answers a wish while the plugin is still being loaded. True when it is a stop.
+pub(crate) fn hear_at_start(wish: Wish, status: impl FnOnce(&Address) -> HostStatus) -> bool {
+    tell(&wish);
+    let done = |changed, status| Answer::Done(Box::new(Done { changed, released: Vec::new(), status }));
+    match wish.request {
+        Request::Status {} => {
+            let status = status(&wish.address);
+            wish.answer(done(false, status));
+            false
+        }
+        Request::Stop { .. } => {
+            let status = status(&wish.address);
+            wish.answer(done(true, status));
+            true
+        }
+        Request::Pause {} | Request::Resume {} | Request::Retry {} => {
+            wish.answer(Refusal::new(RefusalCode::Starting, "the host still loads its plugin"));
+            false
+        }
+    }
+}
