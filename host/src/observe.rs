@@ -218,6 +218,8 @@ impl Observer {
                 self.status.counts.stale_at_edge += records;
                 debug!(records, "dropped records that were read twice or belong to an earlier reading");
             }
+            // Only who asked for it can say what it means.
+            Event::Produced { .. } | Event::ProducerClosed { .. } => {}
             Event::CloseTimedOut => {
                 self.close_timed_out = true;
                 warn!(

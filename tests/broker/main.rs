@@ -12,6 +12,7 @@ mod commits;
 mod errors;
 mod member;
 mod members;
+mod producer;
 mod records;
 mod seeks;
 mod settings;

@@ -4,7 +4,7 @@
 
 use gristmill_core::io::RequestError;
 
-use crate::sys::Code;
+use crate::sys::{Code, code_name};
 
 /// Why a consumer could not be started.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +32,77 @@ pub enum StartError {
         /// The system's words.
         source: std::io::Error,
     },
+}
+
+/// Why a request to produce failed: the first of its records that was not acknowledged, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("record {record} of the request was not acknowledged: {code}")]
+pub struct ProduceFailure {
+    /// What to do about it.
+    pub kind: ProduceFailureKind,
+    /// Which record, as an index into the request.
+    pub record: usize,
+    /// librdkafka's name of the error, such as `_MSG_TIMED_OUT`.
+    pub code: String,
+}
+
+impl ProduceFailure {
+    /// The failure of a record that a code means.
+    pub(crate) fn of(code: Code, record: usize) -> Self {
+        Self { kind: ProduceFailureKind::of(code), record, code: code_name(code) }
+    }
+}
+
+/// The kinds of failed production that a host treats differently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProduceFailureKind {
+    /// Not acknowledged in time, or by too few replicas, or given up while closing: the same request may succeed later.
+    Temporary,
+    /// The record is larger than the client or the topic allows: only a smaller one will do.
+    TooLarge,
+    /// The credentials do not suffice for the topic or the cluster.
+    NotAuthorised,
+    /// The topic, or the partition that was asked for, is not there.
+    UnknownTopic,
+    /// The client and the brokers lost count of its records, and it began anew: the same request may succeed at once.
+    ClientLost,
+    /// The broker or the client refuses the record for another reason: trying again will not help.
+    Refused,
+}
+
+impl ProduceFailureKind {
+    /// The kind of a code. An error that nobody thought of counts as temporary: to give up would lose more.
+    pub(crate) fn of(code: Code) -> Self {
+        match code {
+            Code::MessageSizeTooLarge | Code::MessageBatchTooLarge => Self::TooLarge,
+            Code::TopicAuthorizationFailed
+            | Code::ClusterAuthorizationFailed
+            | Code::TransactionalIdAuthorizationFailed
+            | Code::Authentication
+            | Code::SaslAuthenticationFailed => Self::NotAuthorised,
+            Code::UnknownTopicOrPartition | Code::UnknownTopic | Code::UnknownPartition => Self::UnknownTopic,
+            Code::Fatal
+            | Code::Fenced
+            | Code::ProducerFenced
+            | Code::OutOfOrderSequenceNumber
+            | Code::DuplicateSequenceNumber
+            | Code::InvalidProducerEpoch
+            | Code::UnknownProducerId => Self::ClientLost,
+            Code::InvalidTopic
+            | Code::InvalidRecord
+            | Code::InvalidMessage
+            | Code::InvalidMessageSize
+            | Code::InvalidTimestamp
+            | Code::InvalidRequiredAcks
+            | Code::InvalidArgument
+            | Code::UnsupportedForMessageFormat
+            | Code::UnsupportedCompressionType
+            | Code::UnsupportedVersion
+            | Code::UnsupportedFeature
+            | Code::PolicyViolation => Self::Refused,
+            _ => Self::Temporary,
+        }
+    }
 }
 
 /// The kinds of client error that a host treats differently.

@@ -5,11 +5,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_core::io::Input;
+use gristmill_core::io::{Input, RequestId};
 use gristmill_core::record::{NextOffset, Partition};
 
 use crate::arena::RecordBody;
-use crate::error::ClientErrorKind;
+use crate::error::{ClientErrorKind, ProduceFailure};
 use crate::statistics::Statistics;
 
 /// One piece of news.
@@ -79,6 +79,19 @@ pub enum Event {
     Dropped {
         /// How many.
         records: u64,
+    },
+    /// All records of a request to produce were acknowledged, or one of them failed. Told once for each request, when the
+    /// client has said its last word about each of its records.
+    Produced {
+        /// Which request.
+        id: RequestId,
+        /// How it ended. After a failure some of its records may be written nevertheless, and none will be later.
+        result: Result<(), ProduceFailure>,
+    },
+    /// The producer was closed; nothing follows from it.
+    ProducerClosed {
+        /// True: everything it had was settled by then. False: what was left was given up, and answered as such.
+        in_time: bool,
     },
     /// Leaving the group did not end in time. The process may end anyway (S3).
     CloseTimedOut,

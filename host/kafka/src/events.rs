@@ -63,7 +63,7 @@ fn handle(shared: &Shared, event: ClientEvent) {
             Err(error) => tracing::debug!(%error, "statistics could not be read"),
         },
         ClientEvent::StrayRecords(places) => give_strays_up(shared, places),
-        ClientEvent::Committed { .. } => {}
+        ClientEvent::Committed { .. } | ClientEvent::Delivered(_) => {}
         ClientEvent::Other(name) => tracing::debug!(name, "event ignored"),
     }
 }

@@ -11,6 +11,9 @@
 //! | fetch, command, events | `recreation` | lets partitions of a recreated topic begin anew |
 //! | look-up | `lookup` | waits for answers that must keep nobody else waiting |
 //!
+//! A [`Producer`] writes records and says of each request, once, whether all of it was acknowledged. It has a client of its own
+//! and one thread, in `produce`; what is open stands in `requests`.
+//!
 //! Everything they find out comes through one ordered, unbounded channel as an [`Event`]. What bounds it is not the
 //! channel but the bytes of the records in it: [`ConsumerSettings::buffer_bytes_max`].
 
@@ -30,14 +33,19 @@ mod history;
 mod log;
 mod lookup;
 mod mock;
+mod outgoing;
 mod ownership;
 mod parking;
 mod passed;
 mod positions;
+mod produce;
+mod producer;
+mod producer_settings;
 pub mod properties;
 mod reach;
 mod rebalance;
 mod recreation;
+mod requests;
 mod seek;
 mod settings;
 mod shared;
@@ -51,9 +59,12 @@ mod trouble;
 pub use arena::{RECORD_OVERHEAD_BYTES, RecordBody, Timestamp};
 pub use cause::{broker_of, without_state};
 pub use consumer::Consumer;
-pub use error::{ClientErrorKind, StartError};
+pub use error::{ClientErrorKind, ProduceFailure, ProduceFailureKind, StartError};
 pub use event::Event;
 pub use mock::{CommittedOffset, MockCluster, MockError, MockRecord, RequestKind};
+pub use outgoing::{Outgoing, OutgoingBody, OutgoingHeader};
+pub use producer::Producer;
+pub use producer_settings::ProducerSettings;
 pub use reach::{Reach, ReachError, reach};
 pub use settings::{ClientProperties, ConsumerSettings, RangePolicy, ResetPolicy, SettingsError};
 pub use statistics::{BrokerStatistics, PartitionStatistics, Statistics};

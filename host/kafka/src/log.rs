@@ -35,11 +35,19 @@ pub(crate) struct LogLine {
 /// Hears a consumer's lines: learns topic ids from them at once, and leaves those that the operator wants to see for the
 /// event thread.
 pub(crate) fn tap(properties: &ClientProperties, topics: Arc<Topics>, lines: SyncSender<LogLine>) -> LogSink {
-    let shown = shown_level(properties);
+    let forward = forward(properties, lines);
     Box::new(move |level, facility, text| {
         if level >= DEBUG {
             topics.ids.hear(text);
         }
+        forward(level, facility, text);
+    })
+}
+
+/// Leaves the lines that the operator wants to see for the thread that reads them.
+pub(crate) fn forward(properties: &ClientProperties, lines: SyncSender<LogLine>) -> LogSink {
+    let shown = shown_level(properties);
+    Box::new(move |level, facility, text| {
         if level <= shown {
             let owned = |chars: &CStr| chars.to_string_lossy().into_owned();
             // Where there is no room there are more than will be shown anyway; without the thread nobody is left to read it.

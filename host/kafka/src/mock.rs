@@ -7,7 +7,7 @@ use std::ffi::CString;
 use std::time::{Duration, Instant};
 
 use crate::log::unheard;
-use crate::sys::{Client, ClientKind, Code, List, Mock, OFFSET_INVALID, OutgoingRecord, code_name};
+use crate::sys::{Client, ClientKind, Code, List, Mock, OFFSET_INVALID, Producible, code_name};
 
 /// Why the mock cluster did not do something.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +21,8 @@ pub struct MockError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i16)]
 pub enum RequestKind {
+    /// Writing records.
+    Produce = 0,
     /// Reading records.
     Fetch = 1,
     /// Asking for the ends of a log.
@@ -81,7 +83,7 @@ impl MockCluster {
             (c"enable.metrics.push", c"false"),
             (c"message.timeout.ms", c"30000"),
         ];
-        let client = Client::new(ClientKind::Producer, &properties, unheard()).map_err(failed)?;
+        let client = Client::new(ClientKind::Unheard, &properties, unheard()).map_err(failed)?;
         let mock = Mock::of(client).ok_or_else(|| failed("it has no cluster".to_owned()))?;
         mock.initial_rebalance_delay(Duration::ZERO);
         mock.consumer_heartbeat_interval(Duration::from_millis(200));
@@ -111,11 +113,12 @@ impl MockCluster {
     pub fn produce(&self, topic: &str, record: MockRecord<'_>) -> Result<(), MockError> {
         let topic = raw(topic);
         let MockRecord { partition, key, value, headers, timestamp_ms } = record;
-        let outgoing = OutgoingRecord { topic: &topic, partition, key, value, headers, timestamp_ms };
-        match self.mock.produce(&outgoing) {
+        let producible = Producible { topic: &topic, partition, key, value, timestamp_ms, ticket: 0 };
+        let headers = headers.iter().copied();
+        match self.mock.produce(&producible, headers.clone()) {
             Err(Code::QueueFull) => {
                 self.flush()?;
-                self.mock.produce(&outgoing)
+                self.mock.produce(&producible, headers)
             }
             produced => produced,
         }

@@ -161,6 +161,14 @@ pub enum SettingsError {
         /// True: producers have it.
         for_producers: bool,
     },
+    /// A property of the producer that is not accepted.
+    #[error("producer property {name} is not accepted: {reason}; remove it")]
+    Producer {
+        /// Which one.
+        name: String,
+        /// Why.
+        reason: &'static str,
+    },
     /// A property whose value is no number although it must be.
     #[error("property {name} must be a whole number, got {value:?}")]
     NotANumber {
@@ -255,6 +263,11 @@ impl ClientProperties {
             Some(SettingsError::Value { name: name.clone(), words: words.to_owned() })
         });
         refused.collect()
+    }
+
+    /// The properties of a client that is no consumer.
+    pub(crate) fn from_map(all: BTreeMap<String, String>) -> Self {
+        Self(all)
     }
 
     /// One property's value.

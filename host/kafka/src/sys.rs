@@ -10,13 +10,15 @@ mod client;
 mod event;
 mod list;
 mod mock;
+mod producer;
 mod queue;
 
 pub(crate) use batch::{Batch, Message};
 pub(crate) use client::{Client, ClientKind, LogSink, Protocol, Watermark, check_value};
 pub(crate) use event::ClientEvent;
 pub(crate) use list::{List, Row};
-pub(crate) use mock::{Mock, OutgoingRecord};
+pub(crate) use mock::Mock;
+pub(crate) use producer::{PARTITION_ANY, Producible, ProducibleHeader};
 pub(crate) use queue::Queue;
 
 /// librdkafka's error codes.

@@ -50,6 +50,7 @@ pub(crate) fn refuse_contradictions(kafka: &KafkaConfig, findings: &mut Findings
             | SettingsError::Refused { .. }
             | SettingsError::Unknown { .. }
             | SettingsError::Topic { .. }
+            | SettingsError::Producer { .. }
             | SettingsError::Empty { .. } => continue,
         };
         let paths: Vec<Vec<&str>> = named.into_iter().map(path_of).collect();

@@ -17,8 +17,10 @@ use super::{Code, List, Queue, check, millis, take_error, text};
 pub(crate) enum ClientKind {
     /// A member of a consumer group.
     Consumer,
-    /// Anything else: a producer, or a client that only asks.
+    /// A producer that hears of every delivery, on its queue.
     Producer,
+    /// A producer whose deliveries nobody hears of, so that flushing it waits for them.
+    Unheard,
 }
 
 /// How assignments change.
@@ -110,11 +112,12 @@ impl Client {
             }
             let role = match kind {
                 ClientKind::Consumer => rd::rd_kafka_type_t::RD_KAFKA_CONSUMER,
-                ClientKind::Producer => rd::rd_kafka_type_t::RD_KAFKA_PRODUCER,
+                ClientKind::Producer | ClientKind::Unheard => rd::rd_kafka_type_t::RD_KAFKA_PRODUCER,
             };
             rd::rd_kafka_conf_set_events(
                 conf,
-                rd::RD_KAFKA_EVENT_REBALANCE
+                if kind == ClientKind::Producer { rd::RD_KAFKA_EVENT_DR } else { 0 }
+                    | rd::RD_KAFKA_EVENT_REBALANCE
                     | rd::RD_KAFKA_EVENT_OFFSET_COMMIT
                     | rd::RD_KAFKA_EVENT_STATS
                     | rd::RD_KAFKA_EVENT_ERROR,

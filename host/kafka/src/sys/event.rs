@@ -21,6 +21,8 @@ pub(crate) enum ClientEvent {
         /// How it ended.
         result: Result<(), Code>,
     },
+    /// Records were acknowledged, or given up: the number that was given with each, and how it ended.
+    Delivered(Vec<(usize, Result<(), Code>)>),
     /// Something went wrong.
     Error {
         /// What.
@@ -64,12 +66,32 @@ pub(super) unsafe fn take_event(event: *mut rd::rd_kafka_event_t) -> ClientEvent
                 text: text(rd::rd_kafka_event_error_string(event)),
                 fatal: rd::rd_kafka_event_error_is_fatal(event) != 0,
             },
+            rd::RD_KAFKA_EVENT_DR => take_deliveries(event),
             rd::RD_KAFKA_EVENT_STATS => ClientEvent::Statistics(text(rd::rd_kafka_event_stats(event))),
             rd::RD_KAFKA_EVENT_FETCH => take_stray(event),
             _ => ClientEvent::Other(text(rd::rd_kafka_event_name(event))),
         };
         rd::rd_kafka_event_destroy(event);
         copy
+    }
+}
+
+/// Reads how records ended that were to be produced.
+///
+/// # Safety
+///
+/// `event` is a valid delivery event.
+unsafe fn take_deliveries(event: *mut rd::rd_kafka_event_t) -> ClientEvent {
+    let mut ended = Vec::new();
+    // SAFETY: the records belong to the event and live until it is destroyed; what goes with each is a number.
+    unsafe {
+        loop {
+            let message = rd::rd_kafka_event_message_next(event);
+            if message.is_null() {
+                return ClientEvent::Delivered(ended);
+            }
+            ended.push(((*message)._private.addr(), super::check((*message).err)));
+        }
     }
 }
 

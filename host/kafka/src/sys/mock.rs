@@ -1,33 +1,13 @@
-//! librdkafka's in-process mock cluster, and raw producing, which can write header names that are not UTF-8.
+//! librdkafka's in-process mock cluster, and the producer that it lives in.
 //!
 //! For the demo and the tests; nothing of a run against real brokers comes through here.
 
-use std::ffi::{CStr, c_void};
-use std::ptr::null_mut;
+use std::ffi::CStr;
 use std::time::Duration;
 
 use rdkafka_sys as rd;
 
-use super::{Client, Code, check, millis, text};
-
-/// One header of a record to produce.
-pub(crate) type OutgoingHeader<'a> = (&'a [u8], Option<&'a [u8]>);
-
-/// One record to produce.
-pub(crate) struct OutgoingRecord<'a> {
-    /// To which topic.
-    pub(crate) topic: &'a CStr,
-    /// To which of its partitions.
-    pub(crate) partition: i32,
-    /// The key; `None` is null.
-    pub(crate) key: Option<&'a [u8]>,
-    /// The value; `None` is null.
-    pub(crate) value: Option<&'a [u8]>,
-    /// The headers in order.
-    pub(crate) headers: &'a [OutgoingHeader<'a>],
-    /// Milliseconds since 1970; zero means now.
-    pub(crate) timestamp_ms: i64,
-}
+use super::{Client, Code, Producible, ProducibleHeader, check, millis, text};
 
 /// A mock cluster that lives inside a client which was created with `test.mock.num.brokers`.
 pub(crate) struct Mock {
@@ -110,48 +90,12 @@ impl Mock {
     }
 
     /// Queues a record for producing. `Err(QueueFull)`: flush and try again.
-    pub(crate) fn produce(&self, record: &OutgoingRecord<'_>) -> Result<(), Code> {
-        let (key, key_size) = parts(record.key);
-        let (value, value_size) = parts(record.value);
-        // SAFETY: each argument is of the type that its tag names; all bytes are copied by the call; the headers are
-        // taken over on success and ours on failure.
-        unsafe {
-            let headers = rd::rd_kafka_headers_new(record.headers.len());
-            for (name, value) in record.headers {
-                let (bytes, size) = parts(*value);
-                rd::rd_kafka_header_add(
-                    headers,
-                    name.as_ptr().cast(),
-                    name.len().cast_signed(),
-                    bytes,
-                    size.cast_signed(),
-                );
-            }
-            let produced = check(rd::rd_kafka_producev(
-                self.client.raw(),
-                rd::rd_kafka_vtype_t::RD_KAFKA_VTYPE_TOPIC,
-                record.topic.as_ptr(),
-                rd::rd_kafka_vtype_t::RD_KAFKA_VTYPE_PARTITION,
-                record.partition,
-                rd::rd_kafka_vtype_t::RD_KAFKA_VTYPE_KEY,
-                key,
-                key_size,
-                rd::rd_kafka_vtype_t::RD_KAFKA_VTYPE_VALUE,
-                value,
-                value_size,
-                rd::rd_kafka_vtype_t::RD_KAFKA_VTYPE_MSGFLAGS,
-                rd::RD_KAFKA_MSG_F_COPY,
-                rd::rd_kafka_vtype_t::RD_KAFKA_VTYPE_TIMESTAMP,
-                record.timestamp_ms,
-                rd::rd_kafka_vtype_t::RD_KAFKA_VTYPE_HEADERS,
-                headers,
-                rd::rd_kafka_vtype_t::RD_KAFKA_VTYPE_END,
-            ));
-            if produced.is_err() {
-                rd::rd_kafka_headers_destroy(headers);
-            }
-            produced
-        }
+    pub(crate) fn produce<'a>(
+        &self,
+        record: &Producible<'a>,
+        headers: impl IntoIterator<Item = ProducibleHeader<'a>>,
+    ) -> Result<(), Code> {
+        self.client.produce(record, headers)
     }
 
     /// Waits until everything queued was acknowledged.
@@ -159,9 +103,4 @@ impl Mock {
         // SAFETY: no argument but the handle.
         check(unsafe { rd::rd_kafka_flush(self.client.raw(), millis(wait)) })
     }
-}
-
-/// Bytes as a pointer and a length. Null stays apart from empty, whose pointer is never null.
-fn parts(bytes: Option<&[u8]>) -> (*const c_void, usize) {
-    bytes.map_or((null_mut::<c_void>().cast_const(), 0), |bytes| (bytes.as_ptr().cast(), bytes.len()))
 }
