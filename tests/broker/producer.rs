@@ -4,7 +4,8 @@ mod failures;
 mod mill;
 mod waits;
 
-use gristmill_kafka::{Outgoing, OutgoingBody, OutgoingHeader};
+use gristmill_kafka::dead_letter::{self, Cut, DeadLetterTopic, Failure, FailureClass, HeaderStyle, dead_letter};
+use gristmill_kafka::{MockRecord, Outgoing, OutgoingBody, OutgoingHeader, Timestamp};
 
 use crate::member::{Member, cluster, settings};
 use mill::{Mill, header, read_all, record};
@@ -104,7 +105,7 @@ fn null_empty_repeated_and_odd_bytes_come_back_as_they_were_also_from_a_record_t
             let own = |bytes: &[u8]| bytes.to_vec();
             let came: Vec<_> = seen.body.headers().map(|(name, value)| (own(name), value.map(own))).collect();
             assert_eq!(came, headers);
-            assert_eq!(seen.body.timestamp(), gristmill_kafka::Timestamp::CreateTime(-5_000_000_000));
+            assert_eq!(seen.body.timestamp(), Timestamp::CreateTime(-5_000_000_000));
         }
     }
 }
@@ -138,6 +139,51 @@ fn partitions_of_a_topic_are_counted_and_a_missing_topic_is_not_made() {
     let missing = Err(gristmill_kafka::ClientErrorKind::UnknownTopic);
     assert_eq!(mill.producer.partitions("missing", wait), missing);
     assert_eq!(mill.producer.partitions("missing", wait), missing);
+}
+
+/// D3, D4: through the client and back, also a second time.
+#[test]
+fn a_dead_letter_comes_back_with_its_bytes_and_its_story() {
+    let cluster = cluster("out", 1);
+    cluster.create_topic("dead", 2).expect("the topic is new");
+    let headers: [(&[u8], Option<&[u8]>); 3] = [(b"\xff", None), (b"a", Some(b"")), (b"a", Some(b"\xfe"))];
+    let original = MockRecord { key: Some(b""), headers: &headers, timestamp_ms: 1_234, ..MockRecord::default() };
+    cluster.produce("out", original).expect("accepted");
+    cluster.flush().expect("acknowledged");
+    let mut mill = Mill::start(&cluster, |_| ());
+    let to = DeadLetterTopic {
+        topic: "dead".into(),
+        style: HeaderStyle::KafkaConnect,
+        pipeline: "p".into(),
+        bytes_max: mill.record_bytes_max,
+        partitions: Some(2),
+    };
+    let mut reader = Member::start(settings(&cluster, "reader", &["out", "dead"]));
+    reader.until("the record came", |member| member.seen.len() == 1);
+    for failures in 1..=2_u32 {
+        let failure = Failure {
+            class: FailureClass::Rejected,
+            reason: format!("no {failures}"),
+            attempts: failures,
+            plugin_digest: "digest".to_owned(),
+            fault: None,
+            halving: None,
+            at_ms: 5,
+        };
+        let record = reader.seen.last().expect("one came").body.clone();
+        let letter = dead_letter(&record, &failure, &to, Cut::Nothing).expect("it fits");
+        assert_eq!(mill.settle(vec![letter.outgoing]), Ok(()));
+        let wanted = failures as usize + 1;
+        reader.until("the dead letter came", |member| member.seen.len() == wanted);
+        let body = &reader.seen.last().expect("just seen").body;
+        assert_eq!((body.key(), body.value()), (Some(b"".as_slice()), None));
+        assert_eq!((body.partition(), body.timestamp()), (0, Timestamp::CreateTime(1_234)));
+        assert_eq!(body.headers().take(3).collect::<Vec<_>>(), headers);
+        let told = dead_letter::read(body).expect("it is a dead letter");
+        assert_eq!((told.first.reason.as_str(), told.failures), ("no 1", failures));
+        let last = told.last.map(|(place, failure)| (place.map(|place| place.topic), failure.reason));
+        assert_eq!(last, (failures == 2).then(|| (Some("dead".to_owned()), "no 2".to_owned())));
+    }
 }
 
 fn text(bytes: Option<&[u8]>) -> &str {

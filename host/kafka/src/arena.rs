@@ -293,3 +293,45 @@ impl Drop for Lease {
         }
     }
 }
+
+/// A record as a fetch would give it, for the tests of what is made of records.
+#[cfg(test)]
+pub(crate) struct Sample<'a> {
+    pub(crate) topic: &'a std::ffi::CStr,
+    pub(crate) partition: i32,
+    pub(crate) offset: i64,
+    pub(crate) timestamp: Timestamp,
+    pub(crate) key: Option<&'a [u8]>,
+    pub(crate) value: Option<&'a [u8]>,
+    pub(crate) headers: Vec<(&'a [u8], Option<&'a [u8]>)>,
+}
+
+#[cfg(test)]
+impl Sample<'_> {
+    pub(crate) fn body(&self) -> RecordBody {
+        let mut builder = ChunkBuilder::new(&Arc::new(Credit::new(1)), 1, 0, true);
+        let chunk = &mut builder.chunk;
+        let name = TopicName { raw: self.topic.to_owned(), text: Arc::from(self.topic.to_string_lossy()) };
+        chunk.topics.push(Arc::new(name));
+        let key = append(&mut chunk.data, self.key);
+        let value = append(&mut chunk.data, self.value);
+        for (name, value) in &self.headers {
+            let start = chunk.data.len();
+            let name = append(&mut chunk.data, Some(name));
+            let value = append(&mut chunk.data, *value);
+            chunk.headers.push(HeaderRow { start, name, value });
+        }
+        chunk.rows.push(RecordRow {
+            start: 0,
+            offset: self.offset,
+            timestamp: self.timestamp,
+            key,
+            value,
+            partition: self.partition,
+            topic: 0,
+            headers_from: 0,
+            headers: narrow(self.headers.len()),
+        });
+        builder.finish().next().expect("one was pushed")
+    }
+}

@@ -25,6 +25,7 @@ mod close;
 mod command;
 mod consumer;
 mod contradiction;
+pub mod dead_letter;
 mod error;
 mod event;
 mod events;

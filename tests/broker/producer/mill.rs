@@ -15,6 +15,7 @@ use crate::member::{Member, PATIENCE, settings};
 /// A producer, and what it said.
 pub(crate) struct Mill {
     pub(crate) producer: Producer,
+    pub(crate) record_bytes_max: u64,
     inbox: UnboundedReceiver<Event>,
     runtime: Runtime,
     requests: u64,
@@ -32,10 +33,20 @@ impl Mill {
         let mut producer = ProducerSettings::beside(&settings(cluster, "unused", &["unused"]));
         producer.message_timeout = Duration::from_secs(20);
         tweak(&mut producer);
+        let record_bytes_max = producer.record_bytes_max();
         let (outbox, inbox) = unbounded_channel();
         let producer = Producer::start(producer, outbox).expect("the settings are legal");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime starts");
-        Self { producer, inbox, runtime, requests: 0, answers: Vec::new(), closed: None, news: Vec::new() }
+        Self {
+            producer,
+            record_bytes_max,
+            inbox,
+            runtime,
+            requests: 0,
+            answers: Vec::new(),
+            closed: None,
+            news: Vec::new(),
+        }
     }
 
     /// Orders a request; they are numbered from one.
