@@ -38,6 +38,7 @@ impl Edges {
     ) -> Result<Option<StopReason>, HandOverError> {
         match action {
             Action::Deliver(delivery) => self.deliver(delivery)?,
+            Action::Produce(_) => {}
             Action::Cancel(delivery) => self.worker.cancel(delivery),
             Action::Commit { id, offsets, plugin } => {
                 let metadata = self.plugins.get(&plugin).map(|plugin| plugin.digest().to_string()).unwrap_or_default();
@@ -55,13 +56,13 @@ impl Edges {
 
     fn deliver(&mut self, delivery: Delivery<RecordBody>) -> Result<(), HandOverError> {
         self.narrator.note_delivery(&delivery);
-        let Delivery { id, batch, attempt, plugin, records, places: _, bytes, closed_by } = delivery;
+        let Delivery { id, batch, attempt, plugin, records, places: _, bytes, closed_by, part } = delivery;
         debug!(batch = batch.0, attempt, records = records.len(), bytes, ?closed_by, "handed a batch over");
         let plugin = self.plugins.get(&plugin).ok_or(HandOverError::NeverLoaded(plugin.0))?;
         let job = Job {
             delivery: id,
             attempt,
-            part: false,
+            part,
             pipeline: Arc::clone(&self.pipeline),
             plugin: plugin.clone(),
             batch: Box::new(KafkaBatch { records }),

@@ -80,26 +80,9 @@ impl Exit {
             StopReason::Asked => {
                 Self::because(CLEAN, "stopped as it was asked to; whatever is not committed comes again")
             }
-            StopReason::Abandoned { insisted, unfinished } => Self::because(
-                DEADLINE,
-                match (insisted, unfinished) {
-                    (true, Unfinished::Batch) => {
-                        "stopped at once because it was asked twice; the running batch was not committed and comes again"
-                    }
-                    (false, Unfinished::Batch) => {
-                        "the running batch did not end within shutdown.grace; it was not committed and comes again; raise \
-                         shutdown.grace if it needs longer"
-                    }
-                    (true, Unfinished::Commit) => {
-                        "stopped at once because it was asked twice; the plugin said ok to the last batch, but whether its \
-                         commit was done is unknown: it may come again"
-                    }
-                    (false, Unfinished::Commit) => {
-                        "the brokers did not confirm the commit of the last batch within shutdown.grace; whether it was done \
-                         is unknown: the batch may come again; look at the brokers"
-                    }
-                },
-            ),
+            StopReason::Abandoned { insisted, unfinished } => {
+                Self::because(DEADLINE, abandoned(*insisted, *unfinished))
+            }
             StopReason::Fatal { reason } => Self::because(
                 FATAL,
                 format!(
@@ -114,6 +97,13 @@ impl Exit {
                     short_reason(reason)
                 ),
             ),
+            StopReason::TooManyDeadLetters { reason, .. } => Self::because(
+                EXHAUSTED,
+                format!(
+                    "{reason}; the {batch} was neither written nor committed; look at the dead letters: what fails that often is most \
+                     often not the records; fix the cause, or raise dead_letter.stop_when, then start again"
+                ),
+            ),
             StopReason::Fenced => Self::because(
                 FENCED,
                 "another process joined with this group.instance.id; give every process an id of its own",
@@ -123,6 +113,35 @@ impl Exit {
                 "the broker refuses this group's commits for good, for the reason in the line above; give the user the right to read \
                  the group and its topics, or correct the broker's limits",
             ),
+        }
+    }
+}
+
+/// What a stop did not wait for any longer, and what becomes of it.
+fn abandoned(insisted: bool, unfinished: Unfinished) -> &'static str {
+    match (insisted, unfinished) {
+        (true, Unfinished::Batch) => {
+            "stopped at once because it was asked twice; the running batch was not committed and comes again"
+        }
+        (false, Unfinished::Batch) => {
+            "the running batch did not end within shutdown.grace; it was not committed and comes again; raise \
+             shutdown.grace if it needs longer"
+        }
+        (true, Unfinished::Writing) => {
+            "stopped at once because it was asked twice; the plugin said ok to the last batch, but what has to be \
+             written before its commit was not acknowledged: the batch was not committed and comes again"
+        }
+        (false, Unfinished::Writing) => {
+            "the brokers did not acknowledge what the last batch wants written within shutdown.grace; the batch was not \
+             committed and comes again; look at the brokers"
+        }
+        (true, Unfinished::Commit) => {
+            "stopped at once because it was asked twice; the plugin said ok to the last batch, but whether its \
+             commit was done is unknown: it may come again"
+        }
+        (false, Unfinished::Commit) => {
+            "the brokers did not confirm the commit of the last batch within shutdown.grace; whether it was done \
+             is unknown: the batch may come again; look at the brokers"
         }
     }
 }

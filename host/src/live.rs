@@ -171,6 +171,7 @@ mod tests {
             records: Arc::new([]),
             bytes: 0,
             closed_by: ClosedBy::Records,
+            part: false,
         };
         status.note_action(Moment(0), &Action::Deliver(delivery), &Orders);
         status.note_input(Moment(2_000_000), &Input::<()>::StopAsked);

@@ -81,10 +81,8 @@ impl Narrator {
                 self.rewinds_are_news = true;
                 trace!(batch = batch.0, records, "the batch is done");
             }
-            Report::Waiting { batch, attempt, delay, fault, reason } => {
-                let what = if *fault { "the plugin broke" } else { "the plugin said retryable" };
-                let reason = format!("{what}: {}", short_reason(reason));
-                self.tell_waiting(now, *batch, *attempt, *delay, &reason, topics);
+            Report::Waiting { .. } | Report::GivenUp { .. } | Report::Cut { .. } => {
+                self.tell_failed(now, report, topics)
             }
             Report::Rewound { targets } => {
                 targets.iter().for_each(|target| self.tell_rewound(&topic(&target.partition), target))
@@ -96,6 +94,21 @@ impl Narrator {
                 let partition = partition.map(|partition| partition.number);
                 info!(topic = topic.as_deref(), partition, %reason, "released what was held");
             }
+            Report::Produced { letters, emitted } => {
+                debug!(dead_letters = letters.len() as u64, emitted, "what the batch made is written");
+            }
+            Report::PluginSwitched { from, to } => info!(from = from.0, to = to.0, "switched the plugin"),
+        }
+    }
+
+    /// What becomes of a batch that failed.
+    fn tell_failed(&mut self, now: Moment, report: &Report, topics: &impl TopicNames) {
+        match report {
+            Report::Waiting { batch, attempt, delay, fault, reason } => {
+                let what = if *fault { "the plugin broke" } else { "the plugin said retryable" };
+                let reason = format!("{what}: {}", short_reason(reason));
+                self.tell_waiting(now, *batch, *attempt, *delay, &reason, topics);
+            }
             Report::GivenUp { batch, attempt, reason } => {
                 let positions = self.positions(*batch, topics);
                 error!(
@@ -106,7 +119,17 @@ impl Narrator {
                     "the batch failed and was not committed; this host hands it over no more"
                 );
             }
-            Report::PluginSwitched { from, to } => info!(from = from.0, to = to.0, "switched the plugin"),
+            Report::Cut { batch, parts, reason } => {
+                let (positions, parts) = (self.positions(*batch, topics), parts.len());
+                warn!(
+                    batch = batch.0,
+                    parts,
+                    positions,
+                    reason = %short_reason(reason),
+                    "the batch failed to the last and is cut in parts, to find the record that fails"
+                );
+            }
+            _ => {}
         }
     }
 
@@ -180,6 +203,18 @@ impl Narrator {
                 let topic = topics.name(facts.partition.topic);
                 error!(%topic, partition = facts.partition.number, offset = facts.offset.0, bytes = facts.bytes, "held: this record is larger than the plugin can take; raise plugin.limits.record and plugin.limits.memory");
             }
+            HeldReason::Undecodable { facts } => {
+                let topic = topics.name(facts.partition.topic);
+                error!(%topic, partition = facts.partition.number, offset = facts.offset.0, "held: this record cannot be decoded, and there is no dead-letter topic; configure [dead_letter], or mend the topic's format");
+            }
+            HeldReason::Rejected { facts, reason, .. } => {
+                let topic = topics.name(facts.partition.topic);
+                error!(%topic, partition = facts.partition.number, offset = facts.offset.0, reason = %short_reason(reason), "held: the plugin rejected this record, and there is no dead-letter topic; configure [dead_letter]");
+            }
+            HeldReason::NotWritten { batch, reason } => {
+                let positions = self.positions(*batch, topics);
+                error!(batch = batch.0, positions, reason = %short_reason(reason), "held: the brokers refuse what has to be written before the commit");
+            }
             HeldReason::Offset { partition, trouble } => {
                 let topic = topics.name(partition.topic);
                 error!(%topic, partition = partition.number, reason = %position_words(trouble), "held: the partition cannot be read at its position");
@@ -216,6 +251,21 @@ pub(crate) fn trouble_words(reason: &HeldReason) -> (Option<Partition>, String) 
             None,
             format!("the record at offset {} has {} bytes, more than the plugin can take", facts.offset.0, facts.bytes),
         ),
+        HeldReason::Undecodable { facts } => (
+            None,
+            format!("the record at offset {} cannot be decoded, and there is no dead-letter topic", facts.offset.0),
+        ),
+        HeldReason::Rejected { facts, reason, .. } => (
+            None,
+            format!(
+                "the plugin rejected the record at offset {}, and there is no dead-letter topic: {}",
+                facts.offset.0,
+                short_reason(reason)
+            ),
+        ),
+        HeldReason::NotWritten { reason, .. } => {
+            (None, format!("the brokers refuse what has to be written before the commit: {}", short_reason(reason)))
+        }
         HeldReason::Offset { partition, trouble } => (Some(*partition), position_words(trouble)),
     }
 }
@@ -223,8 +273,10 @@ pub(crate) fn trouble_words(reason: &HeldReason) -> (Option<Partition>, String) 
 /// The same in one text, with the place where there is one.
 pub(crate) fn held_words(reason: &HeldReason, topics: &impl TopicNames) -> String {
     let partition = match reason {
-        HeldReason::Fatal { .. } | HeldReason::Exhausted { .. } => None,
-        HeldReason::RecordTooLarge { facts } => Some(facts.partition),
+        HeldReason::Fatal { .. } | HeldReason::Exhausted { .. } | HeldReason::NotWritten { .. } => None,
+        HeldReason::RecordTooLarge { facts }
+        | HeldReason::Undecodable { facts }
+        | HeldReason::Rejected { facts, .. } => Some(facts.partition),
         HeldReason::Offset { partition, .. } => Some(*partition),
     };
     let place = partition.map(|it| format!("{}/{}: ", topics.name(it.topic), it.number)).unwrap_or_default();

@@ -115,7 +115,7 @@ impl Observer {
         let reason = match &answered.answer {
             Answer::Outcome(Outcome::Retryable { reason, .. } | Outcome::Fatal { reason }) => Some(reason),
             Answer::Fault(fault) => Some(&fault.detail),
-            Answer::Outcome(Outcome::Ok) | Answer::Cancelled => None,
+            Answer::Outcome(Outcome::Ok(_)) | Answer::Cancelled => None,
         };
         debug!(
             delivery = answered.delivery.0,

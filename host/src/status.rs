@@ -205,6 +205,8 @@ impl Status {
             Input::CommitEnded { .. } => self.commits_out = self.commits_out.saturating_sub(1),
             Input::Tick
             | Input::Passed(_)
+            | Input::Produced { .. }
+            | Input::SkipAsked(_)
             | Input::PositionTrouble { .. }
             | Input::CommittedKnown { .. }
             | Input::Sought { .. }
@@ -225,6 +227,7 @@ impl Status {
             Action::Leave => (self.ending, self.leaving) = (Some(now), true),
             Action::Stopped(_) => self.stopped = true,
             Action::Commit { .. } => self.commits_out += 1,
+            Action::Produce(_) => {}
             Action::Cancel(_) | Action::AskCommitted { .. } | Action::Seek { .. } | Action::AnswerRevoke(_) => {}
         }
         self.keep_time(now);
@@ -243,7 +246,7 @@ impl Status {
         self.whereabouts.note(delivery);
         self.in_hand = Some(InHand::new(now, delivery, self.in_hand.take()));
         self.counts.handed_over += records;
-        let again = delivery.attempt > 1 || self.last_batch >= Some(delivery.batch);
+        let again = delivery.attempt > 1 || delivery.part || self.last_batch >= Some(delivery.batch);
         self.last_batch = self.last_batch.max(Some(delivery.batch));
         if again {
             self.counts.redelivered += records;
@@ -298,17 +301,25 @@ impl Status {
             Report::Held { reason } => self.hold(now, reason, topics),
             Report::Released { reason } => self.release(trouble_words(reason).0),
             Report::GivenUp { .. } | Report::LateAnswer(_) => self.in_hand = None,
-            Report::RequestFailed { .. } | Report::Rewound { .. } | Report::PluginSwitched { .. } => {}
+            Report::RequestFailed { .. }
+            | Report::Cut { .. }
+            | Report::Produced { .. }
+            | Report::Rewound { .. }
+            | Report::PluginSwitched { .. } => {}
         }
     }
 
     fn hold(&mut self, now: Moment, reason: &HeldReason, topics: &impl TopicNames) {
         let positions = match reason {
-            HeldReason::Fatal { batch, .. } | HeldReason::Exhausted { batch, .. } => {
+            HeldReason::Fatal { batch, .. }
+            | HeldReason::Exhausted { batch, .. }
+            | HeldReason::NotWritten { batch, .. } => {
                 self.in_hand = None;
                 self.whereabouts.of(*batch, topics)
             }
-            HeldReason::RecordTooLarge { facts } => {
+            HeldReason::RecordTooLarge { facts }
+            | HeldReason::Undecodable { facts }
+            | HeldReason::Rejected { facts, .. } => {
                 let topic = topics.name(facts.partition.topic);
                 Some(format!("{topic}/{} {}", facts.partition.number, facts.offset.0))
             }
@@ -377,7 +388,7 @@ mod tests {
     }
 
     fn answer(status: &mut Status, at: u64) {
-        let answer = Answer::Outcome(Outcome::Ok);
+        let answer = Answer::Outcome(Outcome::OK);
         status.note_input(second(at), &Input::<()>::Answered { delivery: DeliveryId(1), answer });
     }
 

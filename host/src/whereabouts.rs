@@ -71,7 +71,7 @@ pub(crate) mod tests {
         };
         let places: Vec<Place> = places.iter().map(place).collect();
         let record = |partition, offset| Record {
-            facts: RecordFacts { partition, offset, epoch: Epoch(1), leader_epoch: None, bytes: 1 },
+            facts: RecordFacts { partition, offset, epoch: Epoch(1), leader_epoch: None, bytes: 1, undecodable: false },
             arrived: Moment(0),
             body: (),
         };
@@ -87,6 +87,7 @@ pub(crate) mod tests {
             places,
             bytes: 1,
             closed_by: ClosedBy::Records,
+            part: false,
         }
     }
 

@@ -62,7 +62,7 @@ fn a_waiting_job_is_cancelled_without_being_run() {
     let waiting = mill.deliver(Batch::told("panic:must not run"));
     mill.worker.cancel(waiting);
     let first = mill.next_answer();
-    assert_eq!((first.delivery, first.answer), (running, Answer::Outcome(Outcome::Ok)));
+    assert_eq!((first.delivery, first.answer), (running, Answer::Outcome(Outcome::OK)));
     let second = mill.next_answer();
     assert_eq!((second.delivery, second.answer), (waiting, Answer::Cancelled));
 }

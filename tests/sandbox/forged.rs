@@ -91,13 +91,13 @@ const UNREADABLE: [FaultClass; 2] = [FaultClass::Contract, FaultClass::Trap];
 
 #[test]
 fn a_forged_answer_that_is_right_is_read() {
-    assert_eq!(Forged::answering(outcome(0, &[])).answer(), Answer::Outcome(Outcome::Ok));
+    assert_eq!(Forged::answering(outcome(0, &[])).answer(), Answer::Outcome(Outcome::OK));
     let reason = "no luck";
     let fatal = Forged::answering(fatal(AT + 64, reason.len() as u32, reason.as_bytes()));
     assert_eq!(fatal.answer(), Answer::Outcome(Outcome::Fatal { reason: reason.into() }));
     let later = Forged::answering(retryable(&[(0, 1), (2, 1_500)])).answer();
     let after = Some(Duration::from_millis(1_500));
-    assert_eq!(later, Answer::Outcome(Outcome::Retryable { reason: String::new(), after }));
+    assert_eq!(later, Answer::Outcome(Outcome::retryable("", after)));
 }
 
 /// T-10: text that is not UTF-8.

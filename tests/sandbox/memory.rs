@@ -22,7 +22,7 @@ fn a_guest_that_grows_without_end_ends_as_memory_with_limit_and_wish() {
 #[test]
 fn growth_within_the_limit_is_nobodys_business() {
     let answered = Mill::strict().tell("grow:16");
-    assert_eq!(answered.answer, Answer::Outcome(Outcome::Ok));
+    assert_eq!(answered.answer, Answer::Outcome(Outcome::OK));
     assert!(answered.facts.guest_memory_bytes >= 16 * MEBIBYTE, "{:?}", answered.facts);
 }
 

@@ -136,7 +136,7 @@ impl Mill {
 
     /// Wants an ordinary batch to work.
     pub(crate) fn still_works(&mut self) {
-        assert_eq!(self.tell("ok").answer, Answer::Outcome(Outcome::Ok), "the next batch must work");
+        assert_eq!(self.tell("ok").answer, Answer::Outcome(Outcome::OK), "the next batch must work");
     }
 }
 

@@ -10,9 +10,9 @@ use crate::mill::Mill;
 fn the_three_answers_arrive_as_given() {
     let mut mill = Mill::strict();
     mill.still_works();
-    let retryable = Outcome::Retryable { reason: "the database is down".into(), after: None };
+    let retryable = Outcome::retryable("the database is down", None);
     assert_eq!(mill.tell("retry:the database is down").answer, Answer::Outcome(retryable));
-    let later = Outcome::Retryable { reason: "later".into(), after: Some(Duration::from_millis(1_500)) };
+    let later = Outcome::retryable("later", Some(Duration::from_millis(1_500)));
     assert_eq!(mill.tell("retry-after:1500").answer, Answer::Outcome(later));
     assert_eq!(
         mill.tell("fatal:no such table").answer,

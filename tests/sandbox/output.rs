@@ -13,7 +13,7 @@ fn output_becomes_events_of_its_own_target_with_digest_and_stream() {
     journal::listen();
     let mut mill = Mill::strict();
     let answered = mill.run(Batch::told("paint:words of the painter"));
-    assert_eq!(answered.answer, Answer::Outcome(Outcome::Ok));
+    assert_eq!(answered.answer, Answer::Outcome(Outcome::OK));
     let event = journal::event_with("words of the painter", "stream=\"stderr\"");
     assert!(event.starts_with("gristmill::plugin ") && event.contains(&mill.plugin.digest().short()), "{event}");
 }
@@ -33,7 +33,7 @@ fn a_flood_is_dropped_and_counted() {
     let mut settings = with_limits(|limits| limits.time = Duration::from_secs(20));
     settings.limits.cpu = settings.limits.time;
     let answered = Mill::with(&settings).tell("print:50000");
-    assert_eq!(answered.answer, Answer::Outcome(Outcome::Ok));
+    assert_eq!(answered.answer, Answer::Outcome(Outcome::OK));
     // "line 0\n" to "line 49999\n".
     let written: u64 = 50_000 * 6 + 10 + 90 * 2 + 900 * 3 + 9_000 * 4 + 40_000 * 5;
     let seconds = 1 + answered.facts.duration.as_secs();
@@ -46,7 +46,7 @@ fn a_flood_is_dropped_and_counted() {
 #[test]
 fn a_hundred_mebibytes_are_dropped_within_the_strict_limits() {
     let answered = Mill::strict().tell("gush:100");
-    assert_eq!(answered.answer, Answer::Outcome(Outcome::Ok));
+    assert_eq!(answered.answer, Answer::Outcome(Outcome::OK));
     assert!(answered.facts.output_dropped_bytes > 99 << 20, "{:?}", answered.facts);
     assert!(answered.facts.busy < Duration::from_secs(1), "{:?}", answered.facts);
 }
@@ -59,7 +59,7 @@ fn a_flood_in_every_batch_is_bounded_as_one_flood_is() {
     let mut kept = 0;
     for _ in 0..20 {
         let answered = mill.tell("print:5000");
-        assert_eq!(answered.answer, Answer::Outcome(Outcome::Ok));
+        assert_eq!(answered.answer, Answer::Outcome(Outcome::OK));
         assert!(answered.facts.instance_fresh);
         // "line 0\n" to "line 4999\n".
         kept += 5_000 * 6 + 10 + 90 * 2 + 900 * 3 + 4_000 * 4 - answered.facts.output_dropped_bytes;
@@ -75,7 +75,7 @@ fn a_flood_of_empty_lines_is_no_cheaper_than_others() {
     let mut settings = with_limits(|limits| limits.time = Duration::from_secs(20));
     settings.limits.cpu = settings.limits.time;
     let answered = Mill::with(&settings).tell("print-nothing:50000");
-    assert_eq!(answered.answer, Answer::Outcome(Outcome::Ok));
+    assert_eq!(answered.answer, Answer::Outcome(Outcome::OK));
     let windows = 1 + answered.facts.duration.as_secs();
     let kept_lines = 50_000 - answered.facts.output_dropped_bytes;
     assert!((1..=windows * 1_024).contains(&kept_lines), "kept {kept_lines} lines in {windows} windows");

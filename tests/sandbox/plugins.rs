@@ -20,7 +20,7 @@ fn echo_prints_every_record_and_says_ok() {
     journal::listen();
     let mut mill = mill("gristmill_echo", &PluginSettings::default());
     let answered = mill.run(Batch(vec![entry(41, "k", 7), Record::at(42)]));
-    assert_eq!(answered.answer, Answer::Outcome(Outcome::Ok));
+    assert_eq!(answered.answer, Answer::Outcome(Outcome::OK));
     assert!(answered.facts.instance_fresh && answered.facts.guest_memory_bytes > 0, "{:?}", answered.facts);
     let plugin = mill.plugin.digest().short();
     journal::event_with(r#"orders/0/41: k = {"amount": 7}"#, &plugin);
@@ -32,7 +32,7 @@ fn count_logs_totals_per_key() {
     journal::listen();
     let mut mill = mill("gristmill_count", &PluginSettings::default());
     let batch = Batch(vec![entry(1, "pears", 3), entry(2, "plums", 1), entry(3, "pears", 4)]);
-    assert_eq!(mill.run(batch).answer, Answer::Outcome(Outcome::Ok));
+    assert_eq!(mill.run(batch).answer, Answer::Outcome(Outcome::OK));
     journal::event_with("pears: 2 records, amount 7", "stdout");
     journal::event_with("plums: 1 records, amount 1", "stdout");
 }
@@ -63,7 +63,7 @@ fn count_goes_wrong_as_its_settings_say() {
     }
     mill.attempt = 3;
     for key in ["busy", "boom", "loop"] {
-        assert_eq!(mill.run(Batch(vec![entry(1, key, 1)])).answer, Answer::Outcome(Outcome::Ok), "{key}");
+        assert_eq!(mill.run(Batch(vec![entry(1, key, 1)])).answer, Answer::Outcome(Outcome::OK), "{key}");
     }
     assert!(fatal(mill.run(Batch(vec![entry(1, "no", 1)])).answer));
     assert!(fatal(mill.run(Batch(vec![Record { value: Some(b"{".to_vec()), ..Record::at(1) }])).answer));

@@ -1,12 +1,15 @@
 //! Carries out what a machine wants: each action goes to its edge, with the delays and mishaps of that edge.
 
-use gristmill_core::io::{Action, CommitOffset, Delivery, DeliveryId, Input, RequestError, RequestId, RevokeId};
+use gristmill_core::io::{
+    Action, CommitOffset, Delivery, DeliveryId, Input, LetterClass, ProduceError, Production, RequestError, RequestId,
+    RevokeId,
+};
 use gristmill_core::outcome::{Answer, Outcome};
 
 use crate::fault::Fault;
 use crate::member::Running;
-use crate::names::{Body, Life, partition, place};
-use crate::world::{Event, Fate, ToBroker, World};
+use crate::names::{Body, Life, Violation, partition, place, require};
+use crate::world::{Event, Fate, ToBroker, World, Writing};
 
 impl World {
     /// Carries one action out.
@@ -14,6 +17,7 @@ impl World {
         match action {
             Action::Deliver(delivery) => self.start_guest(life, &delivery),
             Action::Cancel(id) => self.cancel_guest(life, id),
+            Action::Produce(production) => self.write(life, production),
             Action::Commit { id, offsets, .. } => self.send_commit(life, id, offsets),
             Action::AskCommitted { id, partitions } => self.send(life, ToBroker::Lookup { id, partitions }),
             Action::Seek { id, targets } => {
@@ -35,7 +39,7 @@ impl World {
             self.ledger.handed(place, &self.broker.logs[place], offset);
         }
         let Some(member) = self.members.get_mut(&life) else { return };
-        member.guests.insert(delivery.id, Running { answer: plan.answer, records });
+        member.guests.insert(delivery.id, Running { answer: plan.answer, records, outputs: plan.outputs });
         self.after(plan.micros, Event::GuestDone(life, delivery.id));
     }
 
@@ -49,13 +53,72 @@ impl World {
 
     /// A guest is done, or gave up: its work is done whatever becomes of the answer.
     pub(crate) fn guest_done(&mut self, life: Life, id: DeliveryId) -> Option<Input<Body>> {
-        let running = self.members.get_mut(&life)?.guests.remove(&id)?;
-        if running.answer == Answer::Outcome(Outcome::Ok) {
-            for (place, offset) in running.records {
-                self.ledger.done(place, &self.broker.logs[place], offset);
+        let member = self.members.get_mut(&life)?;
+        let Running { answer, records, outputs } = member.guests.remove(&id)?;
+        let (done, rejected) = match &answer {
+            Answer::Outcome(Outcome::Ok(effects)) => (records.len(), effects.rejected.as_slice()),
+            Answer::Outcome(Outcome::Retryable { completed: Some(progress), .. }) => {
+                (progress.records as usize, progress.effects.rejected.as_slice())
+            }
+            _ => (0, [].as_slice()),
+        };
+        for (index, (place, offset)) in records.into_iter().take(done).enumerate() {
+            if !rejected.iter().any(|rejection| rejection.index as usize == index) {
+                let needs_output = outputs.contains(&(place, offset));
+                self.ledger.done(place, &self.broker.logs[place], offset, needs_output);
             }
         }
-        Some(Input::Answered { delivery: id, answer: running.answer })
+        member.outputs.insert(id, outputs);
+        Some(Input::Answered { delivery: id, answer })
+    }
+
+    /// Sends what has to be written to the brokers.
+    fn write(&mut self, life: Life, production: Production<Body>) {
+        let letters = production.letters.iter().map(|letter| {
+            let facts = &letter.record.facts;
+            (place(facts.partition), facts.offset.0, letter.verdict.class)
+        });
+        let letters = letters.collect();
+        let Some(member) = self.members.get_mut(&life) else { return };
+        let outputs = production.emitted_of.and_then(|delivery| member.outputs.remove(&delivery)).unwrap_or_default();
+        let (stored, result) = self.draw_writing();
+        let wait = self.travel() * 2;
+        let id = production.id;
+        self.after(wait, Event::Written { life, id, writing: Writing { letters, outputs, stored, result } });
+    }
+
+    fn draw_writing(&mut self) -> (bool, Result<(), ProduceError>) {
+        let temporary = || Err(ProduceError::Temporary("no leader".to_owned()));
+        if self.strikes(Fault::ProduceTemporary) {
+            return (false, temporary());
+        }
+        if self.strikes(Fault::ProduceTemporaryApplied) {
+            return (true, temporary());
+        }
+        if self.strikes(Fault::ProduceRefused) && self.edge_chance.permille(200) {
+            return (false, Err(ProduceError::Refused("not authorised".to_owned())));
+        }
+        (true, Ok(()))
+    }
+
+    /// The brokers have what a member wrote, or have not.
+    pub(crate) fn written(&mut self, life: Life, id: RequestId, writing: Writing) -> Result<(), Violation> {
+        let Writing { letters, outputs, stored, result } = writing;
+        if stored {
+            for (place, offset, class) in letters {
+                let blamed = matches!(class, LetterClass::Fault(_) | LetterClass::Retries);
+                let alone = self.scenario.policy.fault.isolate;
+                let bad = !blamed || !alone || self.guests.was_bad(place, offset);
+                require!(bad, "D1", "{life:?} puts {place}:{offset} aside as {class:?}, which gives no trouble");
+                self.ledger.lettered(place, &self.broker.logs[place], offset);
+            }
+            for (place, offset) in outputs {
+                self.ledger.output(place, &self.broker.logs[place], offset)?;
+            }
+        }
+        let wait = self.travel();
+        self.answer(life, wait, Input::Produced { id, result });
+        Ok(())
     }
 
     /// Sends something over the member's one connection to the coordinator: in order.
@@ -164,6 +227,7 @@ fn repeated(input: &Input<Body>) -> Option<Input<Body>> {
     match input {
         Input::Answered { delivery, answer } => Some(Input::Answered { delivery: *delivery, answer: answer.clone() }),
         Input::CommitEnded { id, result } => Some(Input::CommitEnded { id: *id, result: *result }),
+        Input::Produced { id, result } => Some(Input::Produced { id: *id, result: result.clone() }),
         Input::CommittedKnown { id, result } => Some(Input::CommittedKnown { id: *id, result: result.clone() }),
         Input::Sought { id, results } => Some(Input::Sought { id: *id, results: results.clone() }),
         Input::Lost(partitions) => Some(Input::Lost(partitions.clone())),

@@ -10,6 +10,7 @@ pub(crate) struct Entry {
     pub(crate) offset: i64,
     pub(crate) bytes: u64,
     pub(crate) leader_epoch: i32,
+    pub(crate) undecodable: bool,
     /// Removed from the middle of the log; whoever read it before may still have it.
     pub(crate) compacted: bool,
 }
@@ -26,10 +27,10 @@ pub(crate) struct Log {
 
 impl Log {
     /// Appends one record behind `gap` unused offsets.
-    pub(crate) fn append(&mut self, gap: i64, bytes: u64) {
+    pub(crate) fn append(&mut self, gap: i64, bytes: u64, undecodable: bool) {
         let offset = self.high + gap;
         let leader_epoch = leader_epoch_before(offset + 1).0;
-        self.entries.push(Entry { offset, bytes, leader_epoch, compacted: false });
+        self.entries.push(Entry { offset, bytes, leader_epoch, undecodable, compacted: false });
         self.high = offset + 1;
     }
 

@@ -222,6 +222,7 @@ impl Edge {
             epoch: reading.epoch,
             leader_epoch: Some(LeaderEpoch(entry.leader_epoch)),
             bytes: entry.bytes,
+            undecodable: entry.undecodable,
         };
         Some((facts, body(place, entry.offset)))
     }

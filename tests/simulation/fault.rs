@@ -41,6 +41,14 @@ faults! {
     CommitOutage,
     /// Looking committed offsets up fails.
     LookupFails,
+    /// Records that are not what the operator says they are.
+    Undecodable,
+    /// What has to be written is not, for now.
+    ProduceTemporary,
+    /// It is written, and nobody knows.
+    ProduceTemporaryApplied,
+    /// It is refused, as if for good.
+    ProduceRefused,
 
     // The edge.
     /// Records come again within one epoch.
@@ -89,6 +97,16 @@ faults! {
     Fatal,
     /// Traps and other faults.
     Trap,
+    /// A record that the guest breaks over every time.
+    Poison,
+    /// Records that the guest rejects.
+    Rejects,
+    /// Records of which the guest makes another one.
+    Emits,
+    /// Answers that a beginning of the batch is done.
+    Partial,
+    /// Answers that name the record at fault.
+    Suspect,
     /// Alternating failures of different kinds.
     MixedFailures,
     /// Calls that end late.
@@ -105,6 +123,8 @@ faults! {
     Pause,
     /// Retry commands.
     Retry,
+    /// Skip commands.
+    Skip,
     /// Memory runs short.
     MemoryShort,
     /// Stop signals.

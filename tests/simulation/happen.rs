@@ -4,11 +4,15 @@ use gristmill_core::io::{Input, RequestError, RequestId, SeekTo};
 use gristmill_core::record::Partition;
 use gristmill_core::time::Moment;
 
+use crate::broker::Entry;
 use crate::fault::Fault;
 use crate::group::GroupNews;
 use crate::member::Member;
 use crate::names::{Life, Place, Violation, partition, place};
 use crate::world::{Event, Fate, ToBroker, World};
+
+/// Bytes of a record that no guest can take, where there are such.
+const TOO_LARGE: u64 = 190;
 
 impl World {
     /// Lets one event happen.
@@ -36,6 +40,7 @@ impl World {
             Event::Fetch(life) => self.fetch(life),
             Event::Seek { life, id, targets } => self.seek(life, id, &targets),
             Event::ToBroker(life, request) => return self.arrive(life, request),
+            Event::Written { life, id, writing } => return self.written(life, id, writing),
             Event::News(life, news) => self.news(life, news),
             Event::RoundDeadline(round) => {
                 for life in self.group.late(round) {
@@ -92,10 +97,16 @@ impl World {
             } else {
                 0
             };
-            let too_large = self.scenario.has(Fault::RecordTooLarge) && self.broker_chance.permille(5);
-            let bytes = if too_large { 190 } else { self.broker_chance.between(20, 170) };
+            // Never two in a row: where there is a limit for those, the host would end over them for ever.
+            let fine = |entry: &Entry| !entry.undecodable && entry.bytes != TOO_LARGE;
+            let may_be_bad = self.broker.logs[place].entries.last().is_none_or(fine);
+            let rate = self.scenario.rate;
+            let too_large = self.scenario.has(Fault::RecordTooLarge) && may_be_bad && self.broker_chance.permille(5);
+            let bytes = if too_large { TOO_LARGE } else { self.broker_chance.between(20, 170) };
+            let undecodable =
+                self.scenario.has(Fault::Undecodable) && may_be_bad && !too_large && self.broker_chance.permille(rate);
             let log = &mut self.broker.logs[place];
-            log.append(gap, bytes);
+            log.append(gap, bytes, undecodable);
             let offset = log.high - 1;
             self.guests.meet(&self.scenario, place, offset);
         }
@@ -352,6 +363,7 @@ fn life_of(event: &Event) -> Option<Life> {
         Event::Append { .. }
         | Event::Start { .. }
         | Event::ToBroker(..)
+        | Event::Written { .. }
         | Event::RoundDeadline(_)
         | Event::Silent(_)
         | Event::Thaw(_)

@@ -23,6 +23,8 @@ use crate::world::Event;
 pub(crate) struct Running {
     pub(crate) answer: Answer,
     pub(crate) records: Vec<(Place, i64)>,
+    /// Of which records it made others.
+    pub(crate) outputs: Vec<(Place, i64)>,
 }
 
 /// One process.
@@ -30,6 +32,8 @@ pub(crate) struct Member {
     machine: Machine<Body>,
     pub(crate) edge: Edge,
     pub(crate) guests: BTreeMap<DeliveryId, Running>,
+    /// What the guest that answered last wants written.
+    pub(crate) outputs: BTreeMap<DeliveryId, Vec<(Place, i64)>>,
     pub(crate) witness: Witness,
     /// When the next tick is due.
     pub(crate) tick: Option<Moment>,
@@ -57,6 +61,7 @@ impl Member {
             machine,
             edge: Edge::default(),
             guests: BTreeMap::new(),
+            outputs: BTreeMap::new(),
             witness: Witness::new(policy.clone(), plugin),
             tick: None,
             frozen: None,
@@ -88,7 +93,7 @@ impl Member {
             actions.push(action);
         }
         self.tick = self.machine.next_wakeup();
-        self.witness.settle(self.tick, broker)
+        self.witness.settle(self.tick)
     }
 }
 
@@ -110,6 +115,7 @@ fn fingerprint(action: &Action<Body>) -> u64 {
             .iter()
             .fold(mix(5, &[id.0]), |sum, target| mix(sum, &[number(target.partition), target.next.0.cast_unsigned()])),
         Action::AnswerRevoke(id) => mix(6, &[id.0]),
+        Action::Produce(production) => mix(10, &[production.id.0, production.letters.len() as u64]),
         Action::Leave => 7,
         Action::Stopped(_) => 8,
         Action::Report(_) => 9,

@@ -22,6 +22,7 @@ const OPERATIONS: &[Fault] = &[
     Fault::Swap,
     Fault::Pause,
     Fault::Retry,
+    Fault::Skip,
     Fault::MemoryShort,
     Fault::Stop,
     Fault::StopNow,
@@ -126,6 +127,7 @@ impl World {
                 self.after(later, Event::Feed(life, Input::ResumeAsked));
             }
             Fault::Retry => self.after(soon, Event::Feed(life, Input::RetryAsked)),
+            Fault::Skip => self.after(soon, Event::Feed(life, Input::SkipAsked("not worth it".to_owned()))),
             Fault::MemoryShort => self.after(soon, Event::Feed(life, Input::MemoryShort)),
             Fault::Truncation => self.truncate(),
             Fault::Compaction => self.compact(),
@@ -218,8 +220,9 @@ impl World {
         Ok(())
     }
 
-    fn cap(&self) -> u64 {
-        self.scenario.policy.batch.record_bytes_max.get()
+    fn cap(&self) -> Option<u64> {
+        let policy = &self.scenario.policy;
+        policy.dead_letters.is_none().then(|| policy.batch.record_bytes_max.get())
     }
 
     fn is_done(&self) -> bool {

@@ -7,8 +7,8 @@ use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use gristmill_core::policy::{
-    Attempts, Backoff, BatchLimits, CommitPolicy, Exhausted, FatalPolicy, FaultPolicy, Policy, Redeliver, RetryPolicy,
-    Scope,
+    Attempts, Backoff, BatchLimits, CommitPolicy, DeadLetterPolicy, Exhausted, FatalPolicy, FaultPolicy, Policy,
+    Redeliver, RetryPolicy, Scope,
 };
 
 use crate::chance::{Chance, Stream};
@@ -95,7 +95,7 @@ impl Scenario {
 fn draw_policy(chance: &mut Chance, faults: &BTreeSet<Fault>) -> Policy {
     let scope =
         if chance.permille(600) { Scope::Consumer } else { Scope::Partition { workers: count(chance.between(1, 4)) } };
-    let then = chance.pick(&[Exhausted::Stop, Exhausted::Hold, Exhausted::Hold]);
+    let then = draw_then(chance);
     let attempts = if chance.permille(400) {
         Attempts::Unlimited
     } else {
@@ -119,14 +119,23 @@ fn draw_policy(chance: &mut Chance, faults: &BTreeSet<Fault>) -> Policy {
         },
         fault: FaultPolicy {
             attempts_max: count(chance.between(1, 5)),
-            then: chance.pick(&[Exhausted::Stop, Exhausted::Hold, Exhausted::Hold]),
+            isolate: chance.permille(600),
+            then: draw_then(chance),
             backoff: draw_backoff(chance),
         },
         fatal: chance.pick(&[FatalPolicy::Exit, FatalPolicy::Hold]),
         commit: CommitPolicy { backoff: draw_backoff(chance), tries_max: count(chance.between(1, 6)) },
+        dead_letters: chance.permille(650).then(|| DeadLetterPolicy {
+            consecutive_max: chance.permille(300).then(|| count(chance.between(3, 8))),
+            share_max: None,
+        }),
         shutdown_grace: Duration::from_millis(chance.pick(&[100, 1_000, 5_000])),
         jitter_seed: chance.below(u64::MAX),
     }
+}
+
+fn draw_then(chance: &mut Chance) -> Exhausted {
+    chance.pick(&[Exhausted::Stop, Exhausted::Hold, Exhausted::Hold, Exhausted::DeadLetter, Exhausted::DeadLetter])
 }
 
 fn draw_backoff(chance: &mut Chance) -> Backoff {

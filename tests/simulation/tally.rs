@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use gristmill_core::io::{Action, HeldReason, Input, OffsetTrouble, Report, RequestError, StartPosition, StopReason};
+use gristmill_core::io::{
+    Action, HeldReason, Input, LetterClass, OffsetTrouble, ProduceError, Report, RequestError, StartPosition,
+    StopReason,
+};
 use gristmill_core::outcome::{Answer, Outcome};
 
 use crate::names::Body;
@@ -20,17 +23,15 @@ impl Tally {
 
     pub(crate) fn input(&mut self, input: &Input<Body>) {
         match input {
-            Input::Answered { answer, .. } => self.count(match answer {
-                Answer::Outcome(Outcome::Ok) => "answer ok",
-                Answer::Outcome(Outcome::Retryable { after: None, .. }) => "answer retryable",
-                Answer::Outcome(Outcome::Retryable { after: Some(_), .. }) => "answer retryable with a wish",
-                Answer::Outcome(Outcome::Fatal { .. }) => "answer fatal",
-                Answer::Fault(fault) => fault.class.as_str(),
-                Answer::Cancelled => "answer cancelled",
-            }),
+            Input::Answered { answer, .. } => self.count(answered(answer)),
             Input::CommitEnded { result, .. } => self.count(match result {
                 Ok(()) => "commit ok",
                 Err(error) => commit_error(*error),
+            }),
+            Input::Produced { result, .. } => self.count(match result {
+                Ok(()) => "written",
+                Err(ProduceError::Temporary(_)) => "not written for now",
+                Err(ProduceError::Refused(_)) => "writing refused",
             }),
             Input::CommittedKnown { result: Err(_), .. } => self.count("look-up failed"),
             Input::CommittedKnown { result: Ok(known), .. } => {
@@ -64,6 +65,7 @@ impl Tally {
             | Input::PauseAsked
             | Input::ResumeAsked
             | Input::RetryAsked
+            | Input::SkipAsked(_)
             | Input::MemoryShort
             | Input::StopAsked
             | Input::StopNowAsked
@@ -85,6 +87,7 @@ impl Tally {
                 StopReason::Exhausted { .. } => "ended by exhaustion",
                 StopReason::Fenced => "ended by fencing",
                 StopReason::CommitRefused => "ended by refusal",
+                StopReason::TooManyDeadLetters { .. } => "ended by dead letters",
             }),
             Action::Report(Report::LateAnswer(_)) => self.count("late answer"),
             Action::Report(Report::DroppedStale { .. }) => self.count("stale records dropped"),
@@ -93,7 +96,21 @@ impl Tally {
                 HeldReason::Fatal { .. } => "held by fatal",
                 HeldReason::Exhausted { .. } => "held by exhaustion",
                 HeldReason::RecordTooLarge { .. } => "held by a record",
+                HeldReason::Undecodable { .. } => "held by bytes",
+                HeldReason::Rejected { .. } => "held by a rejection",
+                HeldReason::NotWritten { .. } => "held by brokers",
                 HeldReason::Offset { .. } => "held by a position",
+            }),
+            Action::Report(Report::Cut { .. }) => self.count("cut in parts"),
+            Action::Produce(production) => production.letters.iter().for_each(|letter| {
+                self.count(match letter.verdict.class {
+                    LetterClass::Rejected => "letter for a rejection",
+                    LetterClass::Undecodable => "letter for bytes",
+                    LetterClass::TooLarge => "letter for size",
+                    LetterClass::Fault(_) => "letter for a fault",
+                    LetterClass::Retries => "letter for retries",
+                    LetterClass::Skipped => "letter for the operator",
+                });
             }),
             Action::Commit { .. }
             | Action::AskCommitted { .. }
@@ -102,6 +119,21 @@ impl Tally {
             | Action::Leave
             | Action::Report(_) => {}
         }
+    }
+}
+
+/// The word for an answer.
+fn answered(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::Outcome(Outcome::Ok(effects)) if !effects.rejected.is_empty() => "answer ok with rejected records",
+        Answer::Outcome(Outcome::Ok(effects)) if effects.emitted > 0 => "answer ok with emitted records",
+        Answer::Outcome(Outcome::Ok(_)) => "answer ok",
+        Answer::Outcome(Outcome::Retryable { completed: Some(_), .. }) => "answer in part",
+        Answer::Outcome(Outcome::Retryable { after: None, .. }) => "answer retryable",
+        Answer::Outcome(Outcome::Retryable { after: Some(_), .. }) => "answer retryable with a wish",
+        Answer::Outcome(Outcome::Fatal { .. }) => "answer fatal",
+        Answer::Fault(fault) => fault.class.as_str(),
+        Answer::Cancelled => "answer cancelled",
     }
 }
 
@@ -118,6 +150,9 @@ fn commit_error(error: RequestError) -> &'static str {
 /// What has to happen often in a thousand seeds, or the world is polite.
 const RUDE: &[&str] = &[
     "answer ok",
+    "answer ok with rejected records",
+    "answer ok with emitted records",
+    "answer in part",
     "answer retryable",
     "answer retryable with a wish",
     "answer fatal",
@@ -133,6 +168,16 @@ const RUDE: &[&str] = &[
     "commit unknown",
     "commit not ours",
     "commit refused",
+    "written",
+    "not written for now",
+    "writing refused",
+    "cut in parts",
+    "letter for a rejection",
+    "letter for bytes",
+    "letter for size",
+    "letter for a fault",
+    "letter for retries",
+    "letter for the operator",
     "look-up ok",
     "look-up of nothing",
     "look-up failed",
@@ -157,6 +202,9 @@ const RUDE: &[&str] = &[
     "held by fatal",
     "held by exhaustion",
     "held by a record",
+    "held by bytes",
+    "held by a rejection",
+    "held by brokers",
     "held by a position",
     "ended as asked",
     "ended at once",
@@ -165,6 +213,7 @@ const RUDE: &[&str] = &[
     "ended by exhaustion",
     "ended by fencing",
     "ended by refusal",
+    "ended by dead letters",
 ];
 
 #[test]

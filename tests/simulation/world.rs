@@ -6,7 +6,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use gristmill_core::io::{
-    CommitOffset, DeliveryId, Input, PluginId, RequestError, RequestId, RevokeId, SeekTo, StopReason,
+    CommitOffset, DeliveryId, Input, LetterClass, PluginId, ProduceError, RequestError, RequestId, RevokeId, SeekTo,
+    StopReason,
 };
 use gristmill_core::planted::Bug;
 use gristmill_core::record::Partition;
@@ -42,6 +43,15 @@ pub(crate) struct Fate {
     pub(crate) early: bool,
 }
 
+/// What a member has written before a commit, and what becomes of it.
+#[derive(Debug)]
+pub(crate) struct Writing {
+    pub(crate) letters: Vec<(Place, i64, LetterClass)>,
+    pub(crate) outputs: Vec<(Place, i64)>,
+    pub(crate) stored: bool,
+    pub(crate) result: Result<(), ProduceError>,
+}
+
 /// Something that will happen.
 #[derive(Debug)]
 pub(crate) enum Event {
@@ -53,6 +63,7 @@ pub(crate) enum Event {
     Fetch(Life),
     Seek { life: Life, id: RequestId, targets: Vec<SeekTo> },
     ToBroker(Life, ToBroker),
+    Written { life: Life, id: RequestId, writing: Writing },
     News(Life, GroupNews),
     RoundDeadline(u64),
     GuestDone(Life, DeliveryId),
@@ -243,6 +254,10 @@ impl World {
         if let Some(tally) = &mut self.tally {
             tally.input(&input);
         }
+        let answered = match &input {
+            Input::Answered { delivery, .. } => Some(*delivery),
+            _ => None,
+        };
         let mut actions = Vec::new();
         let fed = member.feed(Moment(self.now), input, &self.broker, &mut actions);
         for action in &actions {
@@ -255,6 +270,10 @@ impl World {
         self.plan_tick(life);
         for action in actions {
             self.carry_out(life, action);
+        }
+        // What an answer made and nobody wants written by now is forgotten.
+        if let (Some(member), Some(delivery)) = (self.members.get_mut(&life), answered) {
+            member.outputs.remove(&delivery);
         }
         self.crash_by_script();
         Ok(())

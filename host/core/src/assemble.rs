@@ -4,6 +4,7 @@
 
 use crate::io::ClosedBy;
 use crate::policy::BatchLimits;
+use crate::record::RecordFacts;
 
 /// The batch that is being filled: how much of the lane's front belongs to it, and whether it is full.
 #[derive(Clone, Debug, Default)]
@@ -20,8 +21,8 @@ pub(crate) enum Offered {
     Taken,
     /// It starts the next batch; this one is full (A3).
     NextBatch,
-    /// It stands at the front and is larger than the plugin can ever take (A4).
-    TooLarge,
+    /// It stands at the front, no guest can ever take it (A4), and there is no place to put it aside.
+    Impossible,
 }
 
 impl Assembly {
@@ -34,17 +35,20 @@ impl Assembly {
         self.full
     }
 
-    /// Offers the next collected record, of this size.
-    pub(crate) fn offer(&mut self, bytes: u64, limits: &BatchLimits) -> Offered {
+    /// Offers the next collected record. `put_aside`: there is a place for records that no guest can take.
+    pub(crate) fn offer(&mut self, facts: &RecordFacts, limits: &BatchLimits, put_aside: bool) -> Offered {
         if self.full.is_some() {
             return Offered::NextBatch;
         }
-        let too_large = bytes > limits.record_bytes_max.get();
-        if self.records == 0 && too_large {
-            return Offered::TooLarge;
+        let impossible = !limits.can_be_handed_over(facts);
+        if self.records == 0 && impossible && !put_aside {
+            return Offered::Impossible;
         }
+        // What no guest gets takes no room there.
+        let bytes = if impossible { 0 } else { facts.bytes };
         let bytes_max = limits.bytes_max.get();
-        if self.records > 0 && (too_large || self.bytes.saturating_add(bytes) > bytes_max) {
+        let wall = impossible && !put_aside;
+        if self.records > 0 && (wall || self.bytes.saturating_add(bytes) > bytes_max) {
             self.full = Some(ClosedBy::Bytes);
             return Offered::NextBatch;
         }
@@ -65,6 +69,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::record::{Epoch, Offset, Partition, Topic};
 
     fn limits(records: u32, bytes: u64) -> BatchLimits {
         BatchLimits {
@@ -75,39 +80,60 @@ mod tests {
         }
     }
 
+    fn record(bytes: u64) -> RecordFacts {
+        let partition = Partition { topic: Topic(0), number: 0 };
+        let (offset, epoch) = (Offset(0), Epoch(1));
+        RecordFacts { partition, offset, epoch, leader_epoch: None, bytes, undecodable: false }
+    }
+
+    fn offer(assembly: &mut Assembly, bytes: u64, limits: &BatchLimits) -> Offered {
+        assembly.offer(&record(bytes), limits, false)
+    }
+
     #[test]
     fn a2_the_last_record_fills_the_batch_at_once() {
         let mut assembly = Assembly::default();
         for _ in 0..2 {
-            assert_eq!(assembly.offer(10, &limits(3, 100)), Offered::Taken);
+            assert_eq!(offer(&mut assembly, 10, &limits(3, 100)), Offered::Taken);
             assert_eq!(assembly.full(), None);
         }
-        assert_eq!(assembly.offer(10, &limits(3, 100)), Offered::Taken);
+        assert_eq!(offer(&mut assembly, 10, &limits(3, 100)), Offered::Taken);
         assert_eq!(assembly.full(), Some(ClosedBy::Records));
-        assert_eq!(assembly.offer(10, &limits(3, 100)), Offered::NextBatch);
+        assert_eq!(offer(&mut assembly, 10, &limits(3, 100)), Offered::NextBatch);
     }
 
     #[test]
     fn a3_a_record_that_would_exceed_the_bytes_starts_the_next_batch() {
         let mut assembly = Assembly::default();
-        assert_eq!(assembly.offer(60, &limits(10, 100)), Offered::Taken);
-        assert_eq!(assembly.offer(41, &limits(10, 100)), Offered::NextBatch);
+        assert_eq!(offer(&mut assembly, 60, &limits(10, 100)), Offered::Taken);
+        assert_eq!(offer(&mut assembly, 41, &limits(10, 100)), Offered::NextBatch);
         assert_eq!((assembly.records(), assembly.bytes, assembly.full()), (1, 60, Some(ClosedBy::Bytes)));
     }
 
     #[test]
     fn a4_a_single_record_above_the_batch_limit_travels_alone() {
         let mut assembly = Assembly::default();
-        assert_eq!(assembly.offer(500, &limits(10, 100)), Offered::Taken);
+        assert_eq!(offer(&mut assembly, 500, &limits(10, 100)), Offered::Taken);
         assert_eq!(assembly.full(), Some(ClosedBy::Bytes));
     }
 
     #[test]
     fn a4_a_record_above_the_hard_cap_is_never_taken() {
         let mut assembly = Assembly::default();
-        assert_eq!(assembly.offer(1_001, &limits(10, 5_000)), Offered::TooLarge);
-        assert_eq!(assembly.offer(10, &limits(10, 5_000)), Offered::Taken);
-        assert_eq!(assembly.offer(1_001, &limits(10, 5_000)), Offered::NextBatch);
+        assert_eq!(offer(&mut assembly, 1_001, &limits(10, 5_000)), Offered::Impossible);
+        assert_eq!(offer(&mut assembly, 10, &limits(10, 5_000)), Offered::Taken);
+        assert_eq!(offer(&mut assembly, 1_001, &limits(10, 5_000)), Offered::NextBatch);
         assert_eq!(assembly.full(), Some(ClosedBy::Bytes));
+    }
+
+    #[test]
+    fn what_no_guest_can_take_stays_in_the_batch_where_it_can_be_put_aside() {
+        let undecodable = RecordFacts { undecodable: true, ..record(50) };
+        let mut assembly = Assembly::default();
+        for facts in [undecodable, record(1_001), record(60)] {
+            assert_eq!(assembly.offer(&facts, &limits(10, 100), true), Offered::Taken);
+        }
+        assert_eq!((assembly.records(), assembly.bytes), (3, 60), "it takes no room at the guest");
+        assert_eq!(Assembly::default().offer(&undecodable, &limits(10, 100), false), Offered::Impossible);
     }
 }

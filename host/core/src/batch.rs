@@ -1,19 +1,45 @@
-//! A closed batch: its records, and which part of each partition they are.
+//! A closed batch: its records, which of them a guest gets, and which part of each partition they are.
 
 use std::sync::Arc;
 
-use crate::io::{BatchId, ClosedBy, Place};
-use crate::record::{Epoch, LeaderEpoch, NextOffset, Offset, Partition, Record};
+use crate::io::{BatchId, ClosedBy, DeadLetter, LetterClass, Place, Verdict};
+use crate::outcome::Rejection;
+use crate::record::{Epoch, LeaderEpoch, NextOffset, Offset, Partition, Record, RecordFacts};
 
 /// A closed batch. Its records never change, so that a redelivery is the same batch byte for byte (A10).
 #[derive(Clone, Debug)]
 pub(crate) struct Batch<R> {
     pub(crate) id: BatchId,
+    /// All of them.
     pub(crate) records: Arc<[Record<R>]>,
+    /// Those that a guest gets; the others become dead letters. The same list where there are no others.
+    pub(crate) handed: Arc<[Record<R>]>,
+    /// Of those that a guest gets.
     pub(crate) bytes: u64,
     pub(crate) closed_by: ClosedBy,
     /// One for each partition in the batch, in order of first appearance.
     pub(crate) spans: Vec<Span>,
+    /// True: cut out of a larger one that failed to the last.
+    pub(crate) part: bool,
+    /// Set while such a part is handed over to find the record that fails.
+    pub(crate) search: Option<Search>,
+    /// Set once all of it is to be put aside: no guest gets those that one could have got.
+    verdict: Option<(Verdict, Arc<[Record<R>]>)>,
+}
+
+/// The search for the record that a batch fails on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Search {
+    pub(crate) over: Over,
+    /// How many records each batch and part handed over that failed to the last, the whole batch first.
+    pub(crate) path: Vec<u32>,
+}
+
+/// Which failure is searched for: any other is met as if nobody searched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    Faults,
+    Retries,
 }
 
 /// The part of one partition that a batch holds.
@@ -32,16 +58,25 @@ pub(crate) struct Span {
 }
 
 impl<R: Clone> Batch<R> {
-    /// Closes a batch over `records`; `assigned` tells the assignment of each partition in it.
+    /// Closes a batch over `records`, of which a guest gets those that `takes` says; `assigned` tells the assignment of each
+    /// partition in it.
     pub(crate) fn close(
         id: BatchId,
         records: Vec<Record<R>>,
         closed_by: ClosedBy,
+        takes: impl Fn(&RecordFacts) -> bool,
         assigned: impl Fn(Partition) -> Option<Epoch>,
     ) -> Self {
         let spans = spans(&records, assigned);
-        let bytes = records.iter().map(|record| record.facts.bytes).sum();
-        Self { id, records: records.into(), bytes, closed_by, spans }
+        let records: Arc<[Record<R>]> = records.into();
+        let all = records.iter().all(|record| takes(&record.facts));
+        let handed = if all {
+            Arc::clone(&records)
+        } else {
+            records.iter().filter(|record| takes(&record.facts)).cloned().collect()
+        };
+        let bytes = bytes(&handed);
+        Self { id, records, handed, bytes, closed_by, spans, part: false, search: None, verdict: None }
     }
 
     /// The batch without the partitions that `keep` rejects. `None` when nothing is left.
@@ -53,21 +88,117 @@ impl<R: Clone> Batch<R> {
         if kept.is_empty() {
             return None;
         }
-        let stays = |partition| kept.iter().any(|span| span.partition == partition);
-        let records: Vec<Record<R>> =
-            self.records.iter().filter(|record| stays(record.facts.partition)).cloned().collect();
-        let bytes = records.iter().map(|record| record.facts.bytes).sum();
-        Some(Self { records: records.into(), bytes, spans: kept, ..self })
+        let stay = |records: &[Record<R>]| -> Vec<Record<R>> {
+            let stays = |record: &&Record<R>| kept.iter().any(|span| span.partition == record.facts.partition);
+            records.iter().filter(stays).cloned().collect()
+        };
+        let verdict = self.verdict.as_ref().map(|(verdict, records)| (verdict.clone(), stay(records).into()));
+        Some(Self { verdict, ..self.with(stay(&self.records), stay(&self.handed)) })
+    }
+
+    /// Cuts the batch behind so many of the records that a guest gets: in each partition behind the last of those (R7). A
+    /// record that none gets goes with the next of its partition that one does. A side is `None` when nothing is on it.
+    pub(crate) fn split(self, handed: usize) -> (Option<Self>, Option<Self>) {
+        if handed == 0 {
+            return (None, Some(self));
+        }
+        if handed >= self.handed.len() {
+            return (Some(self), None);
+        }
+        let mut last: Vec<(Partition, Offset)> = Vec::new();
+        for record in &self.handed[..handed] {
+            let facts = &record.facts;
+            match last.iter_mut().find(|(partition, _)| *partition == facts.partition) {
+                Some((_, offset)) => *offset = facts.offset,
+                None => last.push((facts.partition, facts.offset)),
+            }
+        }
+        let is_left = |record: &&Record<R>| {
+            last.iter()
+                .any(|(partition, offset)| *partition == record.facts.partition && record.facts.offset <= *offset)
+        };
+        let (left, right) = self.records.iter().partition::<Vec<&Record<R>>, _>(is_left);
+        let cloned = |records: Vec<&Record<R>>| records.into_iter().cloned().collect();
+        let left = self.with(cloned(left), self.handed[..handed].to_vec());
+        let right = self.with(cloned(right), self.handed[handed..].to_vec());
+        (Some(left), Some(right))
+    }
+
+    /// The same batch with these of its records only.
+    fn with(&self, records: Vec<Record<R>>, handed: Vec<Record<R>>) -> Self {
+        let assigned = |partition| self.spans.iter().find(|span| span.partition == partition).map(|span| span.assigned);
+        let (spans, bytes) = (spans(&records, assigned), bytes(&handed));
+        Self { records: records.into(), handed: handed.into(), bytes, spans, ..self.clone() }
+    }
+
+    /// Nothing of it is handed over any more: all of it becomes dead letters. The first verdict stays.
+    pub(crate) fn condemn(self, verdict: Verdict) -> Self {
+        if self.verdict.is_some() {
+            return self;
+        }
+        let verdict = Some((verdict, Arc::clone(&self.handed)));
+        Self { handed: Arc::new([]), bytes: 0, verdict, search: None, ..self }
+    }
+
+    /// What becomes dead letters once the batch is done, in its order. `rejected` are indexes of what was handed over.
+    pub(crate) fn letters(&self, rejected: &[Rejection], attempts: u32) -> Vec<DeadLetter<R>> {
+        if rejected.is_empty() && self.handed.len() == self.records.len() {
+            return Vec::new();
+        }
+        let mut rejected: Vec<&Rejection> = rejected.iter().collect();
+        rejected.sort_unstable_by_key(|rejection| rejection.index);
+        let mut rejected = rejected.into_iter().peekable();
+        let mut handed = self.handed.iter().zip(0_u32..).peekable();
+        let condemned: &[Record<R>] = self.verdict.as_ref().map_or(&[], |(_, records)| records);
+        let mut condemned = condemned.iter().peekable();
+        let mut letters = Vec::new();
+        for record in &*self.records {
+            let verdict = if let Some((_, index)) = handed.next_if(|(next, _)| is_same(next, record)) {
+                rejected
+                    .next_if(|rejection| rejection.index == index)
+                    .map(|rejection| Verdict::of(LetterClass::Rejected, &rejection.reason, attempts))
+            } else if condemned.next_if(|next| is_same(next, record)).is_some() {
+                self.verdict.as_ref().map(|(verdict, _)| verdict.clone())
+            } else {
+                let undecodable = record.facts.undecodable;
+                let class = if undecodable { LetterClass::Undecodable } else { LetterClass::TooLarge };
+                Some(Verdict::of(class, "", 0))
+            };
+            letters.extend(verdict.map(|verdict| DeadLetter { record: record.clone(), verdict }));
+        }
+        letters
     }
 
     /// Where its records lie.
     pub(crate) fn places(&self) -> Vec<Place> {
         self.spans.iter().map(|&Span { partition, first, last, .. }| Place { partition, first, last }).collect()
     }
+}
 
+impl Span {
+    pub(crate) fn holds(&self, facts: &RecordFacts) -> bool {
+        self.partition == facts.partition
+    }
+}
+
+impl<R> Batch<R> {
     pub(crate) fn covers(&self, partition: Partition) -> bool {
         self.spans.iter().any(|span| span.partition == partition)
     }
+}
+
+impl Verdict {
+    pub(crate) fn of(class: LetterClass, reason: &str, attempts: u32) -> Self {
+        Self { class, reason: reason.to_owned(), attempts, path: Vec::new() }
+    }
+}
+
+fn is_same<R>(one: &Record<R>, other: &Record<R>) -> bool {
+    (one.facts.partition, one.facts.offset) == (other.facts.partition, other.facts.offset)
+}
+
+fn bytes<R>(records: &[Record<R>]) -> u64 {
+    records.iter().map(|record| record.facts.bytes).sum()
 }
 
 fn spans<R>(records: &[Record<R>], assigned: impl Fn(Partition) -> Option<Epoch>) -> Vec<Span> {

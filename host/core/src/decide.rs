@@ -3,23 +3,36 @@
 use std::time::Duration;
 
 use crate::backoff;
-use crate::io::StopReason;
-use crate::outcome::{Answer, Outcome};
+use crate::batch::Over;
+use crate::io::{LetterClass, StopReason};
+use crate::outcome::{Answer, Fault, FaultClass, Outcome};
 use crate::policy::{Attempts, Exhausted, FatalPolicy, Policy};
 
 /// Failed attempts that count against the budgets of one batch, the one being decided on included (R4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
+pub(crate) struct Spent {
     /// Retryable answers.
     pub retries: u32,
     /// Faults.
     pub faults: u32,
 }
 
-/// What to do with a batch after its guest answered or broke.
+/// What is known of a batch when its answer is decided on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Case {
+    pub(crate) spent: Spent,
+    /// How many records the guest was given.
+    pub(crate) records: usize,
+    /// Set where a part of a batch is handed over to find the record that fails: it has one attempt.
+    pub(crate) search: Option<Over>,
+    /// Makes the jitter of the wait.
+    pub(crate) seed: u64,
+}
+
+/// What to do with a batch, or with what is left of it, after its guest answered or broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decision {
-    /// Commit all of it.
+pub(crate) enum Decision {
+    /// Carry its effects out and commit all of it.
     Commit,
     /// Hand it over again after a wait.
     Redeliver {
@@ -28,30 +41,32 @@ pub enum Decision {
         /// The plugin's own words, or the fault's.
         reason: String,
     },
+    /// Cut it in parts to find the record that fails.
+    Cut {
+        /// What fails.
+        over: Over,
+        /// What it failed with.
+        reason: String,
+    },
+    /// Write it to the dead-letter topic.
+    PutAside {
+        /// As what.
+        class: LetterClass,
+        /// What it failed with.
+        reason: String,
+    },
     /// Block the lane on purpose.
     Hold(StopReason),
     /// Leave the group and end.
     Stop(StopReason),
 }
 
-/// Decides. `seed` makes the jitter of the wait.
+/// Decides.
 #[must_use]
-pub fn decide(answer: &Answer, spent: Spent, policy: &Policy, seed: u64) -> Decision {
+pub(crate) fn decide(answer: &Answer, case: Case, policy: &Policy) -> Decision {
     match answer {
-        Answer::Outcome(Outcome::Ok) => Decision::Commit,
-        Answer::Outcome(Outcome::Retryable { reason, after }) => {
-            let retry = &policy.retry;
-            if let Attempts::Limited { max, then } = retry.attempts
-                && spent.retries >= max.get()
-            {
-                return exhausted(then, format!("{} retryable answers, last: {reason}", spent.retries));
-            }
-            let delay = match after {
-                Some(wish) => (*wish).clamp(retry.after_min, retry.after_max.max(retry.after_min)),
-                None => backoff::delay(&retry.backoff, spent.retries, seed),
-            };
-            Decision::Redeliver { delay, reason: reason.clone() }
-        }
+        Answer::Outcome(Outcome::Ok(_)) => Decision::Commit,
+        Answer::Outcome(Outcome::Retryable { reason, after, .. }) => retry(reason, *after, case, policy),
         Answer::Outcome(Outcome::Fatal { reason }) => {
             let cause = StopReason::Fatal { reason: reason.clone() };
             match policy.fatal {
@@ -59,21 +74,52 @@ pub fn decide(answer: &Answer, spent: Spent, policy: &Policy, seed: u64) -> Deci
                 FatalPolicy::Hold => Decision::Hold(cause),
             }
         }
-        Answer::Fault(fault) => {
-            let reason = format!("{}: {}", fault.class.as_str(), fault.detail);
-            if spent.faults >= policy.fault.attempts_max.get() {
-                return exhausted(policy.fault.then, format!("{} faults, last: {reason}", spent.faults));
-            }
-            Decision::Redeliver { delay: backoff::delay(&policy.fault.backoff, spent.faults, seed), reason }
-        }
+        Answer::Fault(fault) => broken(fault, case, policy),
         // Nobody asked for it to end, and the guest did not break: nothing is spent.
         Answer::Cancelled => Decision::Redeliver { delay: Duration::ZERO, reason: "cancelled".to_owned() },
     }
 }
 
-fn exhausted(then: Exhausted, reason: String) -> Decision {
+fn retry(reason: &str, after: Option<Duration>, case: Case, policy: &Policy) -> Decision {
+    let retry = &policy.retry;
+    let spent = case.spent.retries;
+    if let Attempts::Limited { max, then } = retry.attempts
+        && (spent >= max.get() || case.search == Some(Over::Retries))
+    {
+        let words =
+            if case.records == 1 { reason.to_owned() } else { format!("{spent} retryable answers, last: {reason}") };
+        return exhausted(then, LetterClass::Retries, words, case, policy);
+    }
+    let delay = match after {
+        Some(wish) => wish.clamp(retry.after_min, retry.after_max.max(retry.after_min)),
+        None => backoff::delay(&retry.backoff, spent, case.seed),
+    };
+    Decision::Redeliver { delay, reason: reason.to_owned() }
+}
+
+fn broken(fault: &Fault, case: Case, policy: &Policy) -> Decision {
+    let reason = format!("{}: {}", fault.class.as_str(), fault.detail);
+    let spent = case.spent.faults;
+    if spent < policy.fault.attempts_max.get() && case.search != Some(Over::Faults) {
+        return Decision::Redeliver { delay: backoff::delay(&policy.fault.backoff, spent, case.seed), reason };
+    }
+    let words = format!("{spent} faults, last: {reason}");
+    if fault.class == FaultClass::Start {
+        // No record is to blame for a guest that does not even start: to put records aside for it would drain the topic.
+        let cause = StopReason::Exhausted { reason: words };
+        return if policy.fault.then == Exhausted::Stop { Decision::Stop(cause) } else { Decision::Hold(cause) };
+    }
+    exhausted(policy.fault.then, LetterClass::Fault(fault.class), words, case, policy)
+}
+
+fn exhausted(then: Exhausted, class: LetterClass, reason: String, case: Case, policy: &Policy) -> Decision {
+    let over = if class == LetterClass::Retries { Over::Retries } else { Over::Faults };
+    if policy.fault.isolate && case.records > 1 {
+        return Decision::Cut { over, reason };
+    }
     match then {
+        Exhausted::DeadLetter if policy.dead_letters.is_some() => Decision::PutAside { class, reason },
         Exhausted::Stop => Decision::Stop(StopReason::Exhausted { reason }),
-        Exhausted::Hold => Decision::Hold(StopReason::Exhausted { reason }),
+        Exhausted::Hold | Exhausted::DeadLetter => Decision::Hold(StopReason::Exhausted { reason }),
     }
 }

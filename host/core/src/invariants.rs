@@ -8,6 +8,7 @@ use crate::io::{Action, Delivery};
 pub fn action_is_sound<R>(action: &Action<R>) -> bool {
     match action {
         Action::Deliver(delivery) => !delivery.records.is_empty() && delivery.attempt > 0 && is_ordered(delivery),
+        Action::Produce(production) => !production.letters.is_empty() || production.emitted_of.is_some(),
         Action::Commit { offsets, .. } => !offsets.is_empty() && offsets.iter().all(|offset| offset.next.0 >= 0),
         Action::AskCommitted { partitions, .. } => !partitions.is_empty(),
         Action::Seek { targets, .. } => !targets.is_empty() && targets.iter().all(|target| target.next.0 >= 0),

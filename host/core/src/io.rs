@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::outcome::Answer;
+use crate::outcome::{Answer, FaultClass};
 use crate::record::{Epoch, LeaderEpoch, NextOffset, Offset, Partition, Record, RecordFacts};
 pub use crate::report::{HeldReason, Report, StopReason, Unfinished};
 use crate::time::Moment;
@@ -89,6 +89,15 @@ pub enum RequestError {
     Refused,
 }
 
+/// Why a production did not succeed. Some of its records may have been written all the same.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProduceError {
+    /// Trying again may help (D2).
+    Temporary(String),
+    /// It never will: not authorised, no such topic, too large.
+    Refused(String),
+}
+
 /// Something that happened outside the core.
 #[derive(Debug)]
 pub enum Input<R> {
@@ -135,6 +144,13 @@ pub enum Input<R> {
         /// How. On an error all its partitions count as named by the error.
         result: Result<(), RequestError>,
     },
+    /// Dead letters and emitted records were written, or not.
+    Produced {
+        /// Which production.
+        id: RequestId,
+        /// Ok: the brokers acknowledged every one of them. An unknown acknowledgement is none (D1).
+        result: Result<(), ProduceError>,
+    },
     /// The committed offsets were looked up. `None`: nothing is committed for that partition.
     CommittedKnown {
         /// Which look-up.
@@ -157,6 +173,8 @@ pub enum Input<R> {
     ResumeAsked,
     /// The operator wants held lanes and partitions tried again.
     RetryAsked,
+    /// The operator wants the batches that are held written to the dead-letter topic, for this reason.
+    SkipAsked(String),
     /// Memory is short: lanes that wait give their records up and rewind by seek.
     MemoryShort,
     /// First signal: finish the running batch within the grace time, commit, leave (S1).
@@ -225,6 +243,75 @@ pub struct Delivery<R> {
     pub bytes: u64,
     /// Why the batch closed.
     pub closed_by: ClosedBy,
+    /// True: a part of a batch, cut to find the record that breaks the plugin.
+    pub part: bool,
+}
+
+/// Records to be written before a commit.
+#[derive(Debug)]
+pub struct Production<R> {
+    /// Names the answer.
+    pub id: RequestId,
+    /// Records that were put aside, in the order of the batch.
+    pub letters: Vec<DeadLetter<R>>,
+    /// The hand-over whose emitted records are to be written; those of every other answer are to be forgotten.
+    pub emitted_of: Option<DeliveryId>,
+    /// The version whose answer this follows.
+    pub plugin: PluginId,
+}
+
+/// A record that leaves the straight road.
+#[derive(Clone, Debug)]
+pub struct DeadLetter<R> {
+    /// The record as it was read.
+    pub record: Record<R>,
+    /// Why it is put aside.
+    pub verdict: Verdict,
+}
+
+/// Why a record is put aside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The kind.
+    pub class: LetterClass,
+    /// The plugin's own words, the fault's, or the operator's. Empty where whoever decoded the record knows them.
+    pub reason: String,
+    /// How often its batch was handed over since the last progress, in vain or not. 0: never.
+    pub attempts: u32,
+    /// How many records were handed over in each failed attempt to find it, from the whole batch down to it alone.
+    pub path: Vec<u32>,
+}
+
+/// The kinds of dead letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LetterClass {
+    /// The plugin rejected it.
+    Rejected,
+    /// Its bytes are not what the operator says they are.
+    Undecodable,
+    /// It is larger than the plugin can ever take (A4).
+    TooLarge,
+    /// The plugin broke over it, alone, to the last attempt.
+    Fault(FaultClass),
+    /// The plugin said retryable to it, to the last attempt.
+    Retries,
+    /// The operator skipped it.
+    Skipped,
+}
+
+impl LetterClass {
+    /// The word for this class in headers, logs and metrics. A fault's own class stands beside it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Rejected => "rejected",
+            Self::Undecodable => "undecodable",
+            Self::TooLarge => "too-large",
+            Self::Fault(_) => "fault",
+            Self::Retries => "retries",
+            Self::Skipped => "skipped",
+        }
+    }
 }
 
 /// Where a batch's records of one partition lie.
@@ -256,6 +343,8 @@ pub enum Action<R> {
     Deliver(Delivery<R>),
     /// End a hand-over early; its answer still has to come.
     Cancel(DeliveryId),
+    /// Write; answer with [`Input::Produced`].
+    Produce(Production<R>),
     /// Commit; answer with [`Input::CommitEnded`].
     Commit {
         /// Names the answer.

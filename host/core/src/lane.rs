@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use crate::assemble::{Assembly, Offered};
 use crate::batch::{Batch, Span};
-use crate::io::{ClosedBy, DeliveryId, HeldReason};
+use crate::io::{ClosedBy, DeliveryId, HeldReason, PluginId, Report, RequestId};
 use crate::policy::BatchLimits;
-use crate::record::{Partition, Record, RecordFacts};
+use crate::record::{Offset, Partition, Record, RecordFacts};
 use crate::time::Moment;
 
 /// One head-of-line sequence over one or more partitions.
@@ -15,7 +15,11 @@ pub(crate) struct Lane<R> {
     /// Taken in and not yet in a batch, in order of arrival.
     collected: VecDeque<Record<R>>,
     assembly: Assembly,
+    /// Parts of a batch that was cut, in order: they come before anything collected.
+    pub(crate) parts: VecDeque<Batch<R>>,
     pub(crate) state: LaneState<R>,
+    /// Productions that failed in a row.
+    pub(crate) produce_failures: u32,
     /// When the lane last handed a batch over.
     pub(crate) flushed: Moment,
 }
@@ -27,8 +31,10 @@ pub(crate) enum LaneState<R> {
     Filling,
     /// A batch is with the guest.
     Out(Out<R>),
-    /// A batch is done and its commit is under way; the spans are what has to be confirmed.
-    Settling(Vec<Span>),
+    /// A batch is done as soon as what it made is written.
+    Producing(Producing<R>),
+    /// A batch is done and its commit is under way; the spans are what has to be confirmed, `then` what follows.
+    Settling { spans: Vec<Span>, then: Box<Self> },
     /// A batch failed and comes again, not before a moment.
     Waiting { front: Blocked<R>, until: Moment },
     /// Blocked on purpose until an operator decides (S5).
@@ -77,10 +83,25 @@ pub(crate) struct Out<R> {
     pub(crate) delivery: DeliveryId,
     pub(crate) attempt: u32,
     /// The version that works on it.
-    pub(crate) plugin: crate::io::PluginId,
+    pub(crate) plugin: PluginId,
     pub(crate) batch: Batch<R>,
     /// Its answer no longer counts; the lane only waits for the guest to be free.
     pub(crate) cancelled: bool,
+}
+
+/// A batch whose dead letters and emitted records are being written.
+#[derive(Debug)]
+pub(crate) struct Producing<R> {
+    pub(crate) id: RequestId,
+    pub(crate) attempt: u32,
+    pub(crate) plugin: PluginId,
+    pub(crate) batch: Batch<R>,
+    /// The records of it that are being put aside.
+    pub(crate) aside: Vec<(Partition, Offset)>,
+    /// What is told once it is written.
+    pub(crate) made: Report,
+    /// What follows once it is written and committed: most often nothing, else the rest of a batch that was done in part.
+    pub(crate) then: Box<LaneState<R>>,
 }
 
 /// Whether the front of a lane can become a batch.
@@ -92,13 +113,20 @@ pub(crate) enum Front {
     Ready(usize, ClosedBy),
     /// Nothing is due before this moment, unless more records come.
     DueAt(Moment),
-    /// The first record can never be handed over (A4).
-    TooLarge(RecordFacts),
+    /// The first record can never be handed over, and there is no place to put it aside (A4).
+    Impossible(RecordFacts),
 }
 
 impl<R> Lane<R> {
     pub(crate) fn new(now: Moment) -> Self {
-        Self { collected: VecDeque::new(), assembly: Assembly::default(), state: LaneState::Filling, flushed: now }
+        Self {
+            collected: VecDeque::new(),
+            assembly: Assembly::default(),
+            parts: VecDeque::new(),
+            state: LaneState::Filling,
+            produce_failures: 0,
+            flushed: now,
+        }
     }
 
     pub(crate) fn push(&mut self, record: Record<R>) {
@@ -111,12 +139,13 @@ impl<R> Lane<R> {
     }
 
     /// What the front of the lane is good for at `now`. Counts each collected record once, however often it is asked.
-    pub(crate) fn front(&mut self, now: Moment, limits: &BatchLimits) -> Front {
+    /// `put_aside`: there is a place for records that no guest can take.
+    pub(crate) fn front(&mut self, now: Moment, limits: &BatchLimits, put_aside: bool) -> Front {
         while let Some(record) = self.collected.get(self.assembly.records()) {
-            match self.assembly.offer(record.facts.bytes, limits) {
+            match self.assembly.offer(&record.facts, limits, put_aside) {
                 Offered::Taken => {}
                 Offered::NextBatch => break,
-                Offered::TooLarge => return Front::TooLarge(record.facts),
+                Offered::Impossible => return Front::Impossible(record.facts),
             }
         }
         let Some(first) = self.collected.front() else { return Front::Empty };
@@ -148,7 +177,11 @@ impl<R> Lane<R> {
     pub(crate) fn out(&self) -> Option<&Out<R>> {
         match &self.state {
             LaneState::Out(out) => Some(out),
-            LaneState::Filling | LaneState::Settling(_) | LaneState::Waiting { .. } | LaneState::Held { .. } => None,
+            LaneState::Filling
+            | LaneState::Producing(_)
+            | LaneState::Settling { .. }
+            | LaneState::Waiting { .. }
+            | LaneState::Held { .. } => None,
         }
     }
 
@@ -157,9 +190,25 @@ impl<R> Lane<R> {
         matches!(self.state, LaneState::Out(_))
     }
 
+    /// True while something of the partition is with the guest, or being written.
+    pub(crate) fn is_at_work_on(&self, partition: Partition) -> bool {
+        match &self.state {
+            LaneState::Out(out) => !out.cancelled && out.batch.covers(partition),
+            LaneState::Producing(producing) => producing.batch.covers(partition),
+            LaneState::Filling | LaneState::Settling { .. } | LaneState::Waiting { .. } | LaneState::Held { .. } => {
+                false
+            }
+        }
+    }
+
+    /// True while an operator has to decide, or will have to once what is under way has ended.
+    pub(crate) fn is_held(&self) -> bool {
+        self.state.is_held()
+    }
+
     /// True when the lane holds nothing at all.
     pub(crate) fn is_idle(&self) -> bool {
-        self.collected.is_empty() && matches!(self.state, LaneState::Filling)
+        self.collected.is_empty() && self.parts.is_empty() && matches!(self.state, LaneState::Filling)
     }
 }
 
@@ -167,38 +216,106 @@ impl<R: Clone> Lane<R> {
     /// Takes a partition that is going away out of what blocks the lane; tells how many records went with it, and why the
     /// lane was held if nothing is left that holds it.
     pub(crate) fn unblock(&mut self, gone: Partition) -> (u64, Option<HeldReason>) {
-        self.change_front(|front| front.without(gone))
+        let before = self.blocked_records();
+        self.drop_from_parts(gone);
+        let released = self.change_front(|front| front.without(gone));
+        (before - self.blocked_records(), released)
     }
 
     /// Gives up the records of a partition in what blocks the lane, because they are read again. The lane stays blocked.
     pub(crate) fn give_up(&mut self, partition: Partition) {
+        self.drop_from_parts(partition);
         self.change_front(|front| Some(front.giving_up(partition)));
     }
 
-    fn change_front(&mut self, change: impl FnOnce(Blocked<R>) -> Option<Blocked<R>>) -> (u64, Option<HeldReason>) {
-        let before = self.blocked_records();
-        let mut released = None;
-        let state = std::mem::replace(&mut self.state, LaneState::Filling);
-        self.state = match state {
-            LaneState::Waiting { front, until } => {
-                change(front).map_or(LaneState::Filling, |front| LaneState::Waiting { front, until })
-            }
-            LaneState::Held { front, reason } => match change(front) {
-                Some(front) => LaneState::Held { front, reason },
-                None => {
-                    released = Some(reason);
-                    LaneState::Filling
-                }
-            },
-            state @ (LaneState::Filling | LaneState::Out(_) | LaneState::Settling(_)) => state,
-        };
-        (before - self.blocked_records(), released)
+    /// Ends the wait and the hold of what blocks the lane, now or once what is under way has ended. Tells why it was held.
+    pub(crate) fn release(&mut self, now: Moment, change: impl FnOnce(Blocked<R>) -> Blocked<R>) -> Option<HeldReason> {
+        let (state, released) = std::mem::replace(&mut self.state, LaneState::Filling).released(now, change);
+        self.state = state;
+        released
+    }
+
+    /// What is left of a batch that was cut is handed over like any other from now on.
+    pub(crate) fn forget_search(&mut self) {
+        self.parts.iter_mut().for_each(|part| part.search = None);
+        if let LaneState::Out(out) = &mut self.state {
+            out.batch.search = None;
+        }
+        self.change_front(|mut front| {
+            front.batch.iter_mut().for_each(|batch| batch.search = None);
+            Some(front)
+        });
+    }
+
+    fn drop_from_parts(&mut self, partition: Partition) {
+        let parts = std::mem::take(&mut self.parts);
+        self.parts = parts.into_iter().filter_map(|part| part.retain(|span| span.partition != partition)).collect();
+    }
+
+    fn change_front(&mut self, change: impl FnOnce(Blocked<R>) -> Option<Blocked<R>>) -> Option<HeldReason> {
+        let (state, released) = std::mem::replace(&mut self.state, LaneState::Filling).with_front(change);
+        self.state = state;
+        released
     }
 
     fn blocked_records(&self) -> u64 {
-        match &self.state {
-            LaneState::Waiting { front, .. } | LaneState::Held { front, .. } => front.records(),
-            LaneState::Filling | LaneState::Out(_) | LaneState::Settling(_) => 0,
+        self.state.blocked_records() + self.parts.iter().map(|part| part.records.len() as u64).sum::<u64>()
+    }
+}
+
+impl<R: Clone> LaneState<R> {
+    fn released(self, now: Moment, change: impl FnOnce(Blocked<R>) -> Blocked<R>) -> (Self, Option<HeldReason>) {
+        match self {
+            Self::Waiting { front, .. } => (Self::Waiting { front: change(front), until: now }, None),
+            Self::Held { front, reason } => (Self::Waiting { front: change(front), until: now }, Some(reason)),
+            Self::Producing(producing) => {
+                let (then, released) = producing.then.released(now, change);
+                (Self::Producing(Producing { then: Box::new(then), ..producing }), released)
+            }
+            Self::Settling { spans, then } => {
+                let (then, released) = then.released(now, change);
+                (Self::Settling { spans, then: Box::new(then) }, released)
+            }
+            Self::Filling | Self::Out(_) => (self, None),
+        }
+    }
+
+    fn with_front(self, change: impl FnOnce(Blocked<R>) -> Option<Blocked<R>>) -> (Self, Option<HeldReason>) {
+        match self {
+            Self::Waiting { front, until } => {
+                (change(front).map_or(Self::Filling, |front| Self::Waiting { front, until }), None)
+            }
+            Self::Held { front, reason } => match change(front) {
+                Some(front) => (Self::Held { front, reason }, None),
+                None => (Self::Filling, Some(reason)),
+            },
+            Self::Producing(producing) => {
+                let (then, released) = producing.then.with_front(change);
+                (Self::Producing(Producing { then: Box::new(then), ..producing }), released)
+            }
+            Self::Settling { spans, then } => {
+                let (then, released) = then.with_front(change);
+                (Self::Settling { spans, then: Box::new(then) }, released)
+            }
+            Self::Filling | Self::Out(_) => (self, None),
+        }
+    }
+}
+
+impl<R> LaneState<R> {
+    fn is_held(&self) -> bool {
+        match self {
+            Self::Held { .. } => true,
+            Self::Producing(Producing { then, .. }) | Self::Settling { then, .. } => then.is_held(),
+            Self::Filling | Self::Out(_) | Self::Waiting { .. } => false,
+        }
+    }
+
+    fn blocked_records(&self) -> u64 {
+        match self {
+            Self::Waiting { front, .. } | Self::Held { front, .. } => front.records(),
+            Self::Producing(Producing { then, .. }) | Self::Settling { then, .. } => then.blocked_records(),
+            Self::Filling | Self::Out(_) => 0,
         }
     }
 }

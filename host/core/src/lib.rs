@@ -10,10 +10,12 @@
 //!   time  ─────────────▶ │ poll() → next_wakeup()    │ ─────────────▶ operator: report, stopped
 //!                        └───────────────────────────┘
 //!
-//!   a lane:   filling ──▶ out ──ok──▶ settling ──committed──▶ filling
+//!   a lane:   filling ──▶ out ──ok──▶ producing ──acknowledged──▶ settling ──committed──▶ filling
+//!                │         │            (where there is something to write)
 //!                │         ├─retryable, fault─▶ waiting ──delay over──▶ out   (or: read again by seek ──▶ filling)
-//!                │         └─policy───────────▶ held ──retry asked──▶ waiting
-//!                └─ the next batch fills while one is out, settling, waiting or held
+//!                │         ├─to the last──────▶ cut in parts, each handed over before anything else
+//!                │         └─policy───────────▶ held ──retry or skip asked──▶ waiting
+//!                └─ the next batch fills while one is out, producing, settling, waiting or held
 //! ```
 //!
 //! Reading order: [`record`] and [`io`] for the words; `machine/deliver`, `machine/answer`, `machine/commit` for the straight
@@ -24,10 +26,11 @@
 mod assemble;
 mod backoff;
 mod batch;
-pub mod decide;
+mod decide;
 pub mod invariants;
 pub mod io;
 mod lane;
+mod letters;
 mod machine;
 pub mod outcome;
 pub mod planted;

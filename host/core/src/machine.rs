@@ -10,6 +10,7 @@ mod commit;
 mod deliver;
 mod misbehave;
 mod operate;
+mod produce;
 mod rewind;
 mod stop;
 
@@ -126,6 +127,8 @@ impl<R: Clone> Machine<R> {
             Input::Passed(passed) => self.handle_passed(&passed),
             Input::PositionTrouble { partition, epoch, trouble } => self.handle_trouble(partition, epoch, trouble),
             Input::Answered { delivery, answer } => self.handle_answered(delivery, answer),
+            Input::Produced { id, result } => self.handle_produced(id, result),
+            Input::SkipAsked(reason) => self.handle_skip(&reason),
             Input::CommitEnded { id, result } => self.handle_commit_ended(id, result),
             Input::CommittedKnown { id, result } => self.handle_committed_known(id, result),
             Input::Sought { id, results } => self.handle_sought(id, &results),

@@ -79,6 +79,40 @@ bugs! {
     /// The next batch is handed over while the commit of the one before is not confirmed (R8).
     DeliverWhileSettling,
 
+    // What is written before a commit.
+    /// The commit is ordered before the dead letters are acknowledged (D1).
+    CommitBeforeProduced,
+    /// A production that failed counts as done (D2).
+    TreatFailedProduceAsDone,
+    /// Records that no guest can take are committed over without a dead letter.
+    ForgetUndecodable,
+    /// Records that the plugin rejected are committed over without a dead letter.
+    ForgetRejected,
+    /// What the plugin emitted is not written.
+    ForgetEmitted,
+    /// A record that cannot be decoded is handed over.
+    HandOverUndecodable,
+    /// A batch is handed over although nothing in it is for a guest (A6).
+    HandOverWhatIsPutAside,
+    /// A partition is drained into the dead-letter topic without end (D8).
+    IgnoreLetterLimit,
+    /// A batch that is skipped is committed without being written.
+    SkipWithoutLetter,
+    /// A revocation is answered while dead letters of its partitions are being written (B1).
+    AnswerRevokeBeforeProduced,
+
+    // Parts of batches.
+    /// A batch that is done in part is committed as a whole (R7).
+    CommitAllOfPartial,
+    /// The rest of a batch that is done in part never comes again.
+    ForgetRestOfPartial,
+    /// Attempts before the progress of a part still count for the rest (R4).
+    KeepAttemptsOnProgress,
+    /// Of a batch that is cut the last part comes first.
+    RightHalfFirst,
+    /// A batch that fails to the last is put aside whole instead of being cut.
+    PutWholeBatchAside,
+
     // Rebalances.
     /// The revocation is answered while a commit of its partitions is in flight (B1).
     AnswerRevokeBeforeCommitEnded,

@@ -3,6 +3,8 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
+use crate::record::RecordFacts;
+
 /// Everything the operator decides about batches, retries, faults and stopping.
 #[derive(Clone, Debug)]
 pub struct Policy {
@@ -18,6 +20,8 @@ pub struct Policy {
     pub fatal: FatalPolicy,
     /// How commits that fail are tried again.
     pub commit: CommitPolicy,
+    /// Where there is a place for dead letters: how many are too many. `None`: a record that cannot be handled holds its lane.
+    pub dead_letters: Option<DeadLetterPolicy>,
     /// How long a running batch may go on after a stop was asked.
     pub shutdown_grace: Duration,
     /// Seed of the jitter in back-offs, so that many hosts do not retry in step.
@@ -49,6 +53,14 @@ pub struct BatchLimits {
     pub record_bytes_max: NonZeroU64,
 }
 
+impl BatchLimits {
+    /// True when a guest can be given this record at all.
+    #[must_use]
+    pub fn can_be_handed_over(&self, facts: &RecordFacts) -> bool {
+        !facts.undecodable && facts.bytes <= self.record_bytes_max.get()
+    }
+}
+
 /// How a batch is redelivered after it failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redeliver {
@@ -76,6 +88,8 @@ pub enum Exhausted {
     Stop,
     /// Keep the membership and block the lane until an operator decides.
     Hold,
+    /// Write the records to the dead-letter topic and go on. Where there is none, the lane is held.
+    DeadLetter,
 }
 
 /// How many attempts a batch gets, and what follows the last one. Unlimited retries cannot have an exhausted policy (R6).
@@ -112,6 +126,9 @@ pub struct RetryPolicy {
 pub struct FaultPolicy {
     /// Faults in all before `then`.
     pub attempts_max: NonZeroU32,
+    /// True: what fails to the last is cut in halves until one record fails alone, and `then` concerns only that one. Also
+    /// for retryable answers.
+    pub isolate: bool,
     /// What follows the last one.
     pub then: Exhausted,
     /// The wait between attempts.
@@ -134,4 +151,22 @@ pub struct CommitPolicy {
     pub backoff: Backoff,
     /// Tries of one commit before the host gives up on it and reads the records again from the committed offset (C2).
     pub tries_max: NonZeroU32,
+}
+
+/// How many dead letters of one partition are so many that something else is wrong (D8).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DeadLetterPolicy {
+    /// So many records of a partition, one after the other.
+    pub consecutive_max: Option<NonZeroU32>,
+    /// So large a share of a partition's last records.
+    pub share_max: Option<Share>,
+}
+
+/// A share of the last records of a partition.
+#[derive(Clone, Copy, Debug)]
+pub struct Share {
+    /// The share, in thousandths. More than that is too many.
+    pub permille: u32,
+    /// Of so many records. Fewer are not judged.
+    pub of_last: NonZeroU32,
 }

@@ -4,6 +4,7 @@
 
 use crate::decide::Spent;
 use crate::io::{Assignment, HeldReason, PluginId, RequestId, RevokeId, StartPosition};
+use crate::letters::LetterCount;
 use crate::record::{Epoch, LeaderEpoch, NextOffset, Offset, Partition};
 use crate::time::Moment;
 
@@ -24,6 +25,8 @@ pub(crate) struct Owned {
     pub(crate) commit: Commit,
     budget: Budget,
     pub(crate) held: Option<HeldReason>,
+    /// Dead letters lately.
+    pub(crate) letters: LetterCount,
     /// Set while a revocation of it waits for its answer.
     pub(crate) revoking: Option<RevokeId>,
 }
@@ -134,6 +137,7 @@ impl Owned {
             commit: Commit { start, confirmed, wanted, phase: CommitPhase::Idle, tries: 0 },
             budget: Budget::default(),
             held,
+            letters: LetterCount::default(),
             revoking: None,
         }
     }
@@ -191,7 +195,14 @@ impl Owned {
         [commit, rewind].into_iter().flatten().min()
     }
 
-    /// Progress, or a new plugin version: what was spent no longer counts.
+    /// Progress up to a position: what was spent on records before it no longer counts.
+    pub(crate) fn clear_budget_before(&mut self, next: NextOffset) {
+        if self.budget.at.is_some_and(|at| !next.reaches(at)) {
+            self.clear_budget();
+        }
+    }
+
+    /// A new plugin version, or an operator who wants another try: what was spent no longer counts.
     pub(crate) fn clear_budget(&mut self) {
         self.budget = Budget::default();
     }
@@ -200,7 +211,7 @@ impl Owned {
 impl Commit {
     /// True when everything that should be committed is known to be.
     pub(crate) fn settled(&self) -> bool {
-        self.phase == CommitPhase::Idle && self.due().is_none()
+        matches!(self.phase, CommitPhase::Idle | CommitPhase::Backoff(_)) && self.due().is_none()
     }
 
     /// The wish that is still to be fulfilled. An unchanged offset is none (C4).
@@ -269,9 +280,29 @@ impl Commit {
 
     /// The partition is read again, and what was passed behind its last record is passed again. The start is still wished.
     pub(crate) fn forget_passed(&mut self) {
-        if let Some(wanted) = self.wanted.take_if(|wanted| wanted.records == 0) {
+        let start = self.start;
+        if let Some(wanted) = self.wanted.take_if(|wanted| wanted.records == 0 && Some(wanted.next) != start) {
+            // A try that failed may have been done all the same. The start is not committed over it.
+            if let CommitPhase::Backoff(until) = self.phase {
+                self.phase = CommitPhase::Unknown { sent: wanted.next, not_before: until };
+            }
             self.wish_start(wanted.plugin);
-            self.rest_if_done();
+        }
+    }
+
+    /// A look-up showed what is committed, whoever asked: what was unknown is not any more, and may be tried again in its time.
+    pub(crate) fn end_doubt(&mut self) {
+        match self.phase {
+            CommitPhase::Unknown { not_before, .. } => self.phase = CommitPhase::Backoff(not_before),
+            CommitPhase::Asking(..) => self.phase = CommitPhase::Idle,
+            CommitPhase::Idle | CommitPhase::InFlight(..) | CommitPhase::Backoff(_) => {}
+        }
+    }
+
+    /// The wait after a failure is over. Whatever is wished for now may be sent.
+    pub(crate) fn end_backoff(&mut self, now: Moment) {
+        if matches!(self.phase, CommitPhase::Backoff(until) if until <= now) {
+            self.phase = CommitPhase::Idle;
         }
     }
 

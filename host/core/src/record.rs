@@ -71,6 +71,8 @@ pub struct RecordFacts {
     pub leader_epoch: Option<LeaderEpoch>,
     /// Its size in bytes as rule A5 counts: key, value, header names and values, and a fixed overhead per record.
     pub bytes: u64,
+    /// True where its bytes are not what the operator says they are: no guest gets to see it.
+    pub undecodable: bool,
 }
 
 /// One record on its way through the core: facts to decide by, and a body that only the edges understand.

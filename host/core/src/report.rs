@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::io::{
-    BatchId, CommitOffset, DeliveryId, OffsetTrouble, PluginId, RequestError, RequestId, SeekTo, StartPosition,
+    BatchId, CommitOffset, DeliveryId, LetterClass, OffsetTrouble, PluginId, RequestError, RequestId, SeekTo,
+    StartPosition,
 };
 use crate::record::{Partition, RecordFacts};
 
@@ -33,6 +34,13 @@ pub enum StopReason {
     Fenced,
     /// The broker refuses this member's commits for good.
     CommitRefused,
+    /// So many records of a partition would become dead letters that something else must be wrong (D8).
+    TooManyDeadLetters {
+        /// Which partition.
+        partition: Partition,
+        /// How many, of how many.
+        reason: String,
+    },
 }
 
 /// What a stop did not wait for any longer.
@@ -40,6 +48,8 @@ pub enum StopReason {
 pub enum Unfinished {
     /// A batch that the plugin had. It was not committed.
     Batch,
+    /// What a batch made that the plugin said ok to. It was not committed.
+    Writing,
     /// The commit of a batch that the plugin said ok to. Nobody knows whether it was done.
     Commit,
 }
@@ -49,7 +59,7 @@ impl StopReason {
     #[must_use]
     pub fn words(&self) -> &str {
         match self {
-            Self::Fatal { reason } | Self::Exhausted { reason } => reason,
+            Self::Fatal { reason } | Self::Exhausted { reason } | Self::TooManyDeadLetters { reason, .. } => reason,
             Self::Asked | Self::Abandoned { .. } | Self::Fenced | Self::CommitRefused => "",
         }
     }
@@ -126,6 +136,22 @@ pub enum Report {
         /// The plugin's own words, or the fault's.
         reason: String,
     },
+    /// A batch failed to the last and is cut in parts, to find the record that it fails on.
+    Cut {
+        /// Which batch.
+        batch: BatchId,
+        /// How many records each part hands over.
+        parts: Vec<u32>,
+        /// What it failed with.
+        reason: String,
+    },
+    /// Dead letters and emitted records were acknowledged by the brokers.
+    Produced {
+        /// The dead letters, by class.
+        letters: Vec<LetterClass>,
+        /// Those that the plugin wanted written.
+        emitted: u64,
+    },
     /// Partitions are read again from their committed offsets.
     Rewound {
         /// Which ones, and from where.
@@ -171,6 +197,27 @@ pub enum HeldReason {
     RecordTooLarge {
         /// Where it is.
         facts: RecordFacts,
+    },
+    /// A record cannot be decoded, and there is no place for dead letters.
+    Undecodable {
+        /// Where it is.
+        facts: RecordFacts,
+    },
+    /// The plugin rejected a record, and there is no place for dead letters.
+    Rejected {
+        /// Which batch.
+        batch: BatchId,
+        /// The first such record.
+        facts: RecordFacts,
+        /// The plugin's own words.
+        reason: String,
+    },
+    /// What has to be written before the commit will never be taken by the brokers.
+    NotWritten {
+        /// Which batch.
+        batch: BatchId,
+        /// Why.
+        reason: String,
     },
     /// The partition's position cannot be used.
     Offset {

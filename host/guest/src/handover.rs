@@ -83,14 +83,14 @@ pub(crate) fn report(job: &Job, broken: Broken) -> Fault {
 /// Reads an answer. An answer that asks for what nobody configured is refused whole: to do a part of it would be a guess.
 fn outcome(answer: types::Outcome) -> Result<Outcome, &'static str> {
     match answer {
-        types::Outcome::Ok(effects) if effects.rejected.is_empty() && effects.emitted.is_empty() => Ok(Outcome::Ok),
+        types::Outcome::Ok(effects) if effects.rejected.is_empty() && effects.emitted.is_empty() => Ok(Outcome::OK),
         types::Outcome::Ok(_) => Err("it answered ok with rejected or emitted records, which need configuration \
              (a dead-letter topic, sinks) that this version does not have yet"),
         types::Outcome::Retryable(types::Retry { completed: Some(_), .. }) => Err(
             "it answered retryable with a completed part, which needs configuration that this version does not have yet",
         ),
         types::Outcome::Retryable(retry) => {
-            Ok(Outcome::Retryable { reason: reason(&retry.reason), after: retry.after_ms.map(Duration::from_millis) })
+            Ok(Outcome::retryable(reason(&retry.reason), retry.after_ms.map(Duration::from_millis)))
         }
         types::Outcome::Fatal(stop) => Ok(Outcome::Fatal { reason: reason(&stop.reason) }),
     }

@@ -163,6 +163,7 @@ fn facts_of(
         epoch: owned.current,
         leader_epoch: message.leader_epoch().map(LeaderEpoch),
         bytes,
+        undecodable: false,
     }
 }
 

@@ -169,8 +169,8 @@ impl Caller {
 
 fn say(number: u64, records: usize, answered: &Answered, output: Output, console: &mut Console) {
     let (outcome, reason, after) = match &answered.answer {
-        Answer::Outcome(Outcome::Ok) => ("ok", None, None),
-        Answer::Outcome(Outcome::Retryable { reason, after }) => ("retryable", Some(reason.as_str()), *after),
+        Answer::Outcome(Outcome::Ok(_)) => ("ok", None, None),
+        Answer::Outcome(Outcome::Retryable { reason, after, .. }) => ("retryable", Some(reason.as_str()), *after),
         Answer::Outcome(Outcome::Fatal { reason }) => ("fatal", Some(reason.as_str()), None),
         Answer::Fault(fault) => (fault.class.as_str(), Some(fault.detail.as_str()), None),
         Answer::Cancelled => ("cancelled", None, None),
@@ -197,7 +197,7 @@ fn exit_of(answer: &Answer, number: u64, of: usize, attempts: Attempts) -> Optio
     let behind = "nothing behind it was handed over";
     let batch = format!("batch {number} of {of}");
     Some(match answer {
-        Answer::Outcome(Outcome::Ok) => return None,
+        Answer::Outcome(Outcome::Ok(_)) => return None,
         Answer::Outcome(Outcome::Retryable { reason, .. }) => {
             let (reason, advice) = (short_reason(reason), after_retryable(attempts));
             Exit::because(
@@ -229,6 +229,9 @@ fn after_retryable(attempts: Attempts) -> String {
         Attempts::Unlimited => " until the answer changes".to_owned(),
         Attempts::Limited { max, then: Exhausted::Stop } => format!(", {max} times in all, and then stop"),
         Attempts::Limited { max, then: Exhausted::Hold } => format!(", {max} times in all, and then hold"),
+        Attempts::Limited { max, then: Exhausted::DeadLetter } => {
+            format!(", {max} times in all, and then write what fails to the dead-letter topic")
+        }
     };
     format!(
         "run would wait and hand the same batch over again{until}; call it again: a record that fails while nothing is down \

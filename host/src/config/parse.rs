@@ -166,12 +166,18 @@ fn policy(file: &ConfigFile, bytes_max: NonZeroU64) -> Policy {
             after_min: retry.initial.0,
             after_max: retry.max.0,
         },
-        fault: policy::FaultPolicy { attempts_max: file.fault.max_attempts, then: exhausted(file.fault.then), backoff },
+        fault: policy::FaultPolicy {
+            attempts_max: file.fault.max_attempts,
+            isolate: false,
+            then: exhausted(file.fault.then),
+            backoff,
+        },
         fatal: match file.fatal.then {
             file::Fatal::Exit => policy::FatalPolicy::Exit,
             file::Fatal::Hold => policy::FatalPolicy::Hold,
         },
         commit: CommitPolicy { backoff: COMMIT_BACKOFF, tries_max: NonZeroU32::MIN.saturating_add(9) },
+        dead_letters: None,
         shutdown_grace: file.shutdown.grace.0,
         jitter_seed: RandomState::new().hash_one(std::process::id()),
     }

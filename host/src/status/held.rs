@@ -43,6 +43,9 @@ impl Held {
             HeldReason::Fatal { .. } => "fatal",
             HeldReason::Exhausted { .. } => "exhausted",
             HeldReason::RecordTooLarge { .. } => "record_too_large",
+            HeldReason::Undecodable { .. } => "undecodable",
+            HeldReason::Rejected { .. } => "rejected",
+            HeldReason::NotWritten { .. } => "not_written",
             HeldReason::Offset { .. } => "position",
         }
     }
@@ -72,6 +75,13 @@ impl Held {
             // The limits are read at the start only: the same record would be held again.
             HeldReason::RecordTooLarge { .. } => {
                 &[(Release::Stop, "to start again with a larger plugin.limits.record and plugin.limits.memory")]
+            }
+            HeldReason::Undecodable { .. } => {
+                &[(Release::Stop, "to start again with a dead-letter topic, or with the format that the topic has")]
+            }
+            HeldReason::Rejected { .. } => &[(Release::Stop, "to start again with a dead-letter topic")],
+            HeldReason::NotWritten { .. } => {
+                &[(Release::Retry, "once the brokers take what has to be written"), (Release::Stop, "to start again")]
             }
             HeldReason::Offset { .. } => &[
                 (Release::Retry, "once the log can be read at the committed offset"),

@@ -81,7 +81,7 @@ impl Story {
                 action => self.actions.push_back(action),
             }
         }
-        if let Err(broken) = self.witness.settle(self.machine.next_wakeup(), &self.broker) {
+        if let Err(broken) = self.witness.settle(self.machine.next_wakeup()) {
             panic!("{} at {:?}: {}", broken.rule, self.now, broken.text);
         }
         self
@@ -132,7 +132,7 @@ impl Story {
         for (place, offset) in parse(records) {
             let log = &mut self.broker.logs[place];
             if offset >= log.high {
-                log.append(offset - log.high, bytes);
+                log.append(offset - log.high, bytes, false);
             }
             let entry = &log.entries[log.at(offset)];
             let facts = RecordFacts {
@@ -141,6 +141,7 @@ impl Story {
                 epoch: Epoch(epoch(place)),
                 leader_epoch: Some(LeaderEpoch(entry.leader_epoch)),
                 bytes: entry.bytes,
+                undecodable: entry.undecodable,
             };
             list.push((facts, body(place, offset)));
         }

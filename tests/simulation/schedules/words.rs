@@ -29,9 +29,15 @@ pub(crate) fn policy() -> Policy {
             after_min: Duration::from_millis(10),
             after_max: Duration::from_secs(60),
         },
-        fault: FaultPolicy { attempts_max: NonZeroU32::new(3).unwrap(), then: Exhausted::Stop, backoff },
+        fault: FaultPolicy {
+            attempts_max: NonZeroU32::new(3).unwrap(),
+            isolate: false,
+            then: Exhausted::Stop,
+            backoff,
+        },
         fatal: FatalPolicy::Exit,
         commit: CommitPolicy { backoff, tries_max: NonZeroU32::new(3).unwrap() },
+        dead_letters: None,
         shutdown_grace: Duration::from_secs(10),
         jitter_seed: 7,
     }
@@ -48,15 +54,15 @@ pub(super) fn by_partition(workers: u32) -> Policy {
 }
 
 pub(super) fn ok() -> Answer {
-    Answer::Outcome(Outcome::Ok)
+    Answer::Outcome(Outcome::OK)
 }
 
 pub(super) fn retryable() -> Answer {
-    Answer::Outcome(Outcome::Retryable { reason: "again".to_owned(), after: None })
+    Answer::Outcome(Outcome::retryable("again", None))
 }
 
 pub(super) fn retryable_after(millis: u64) -> Answer {
-    Answer::Outcome(Outcome::Retryable { reason: "later".to_owned(), after: Some(Duration::from_millis(millis)) })
+    Answer::Outcome(Outcome::retryable("later", Some(Duration::from_millis(millis))))
 }
 
 pub(super) fn fatal() -> Answer {

@@ -1,10 +1,10 @@
 //! Rules for hand-overs: order, gaps, limits, one at a time, budgets and delays.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use gristmill_core::io::{ClosedBy, Delivery};
 use gristmill_core::policy::{Attempts, Scope};
+use gristmill_core::record::Record;
 
 use super::watched::{Handed, Part, name};
 use super::{Violation, Witness, require};
@@ -21,12 +21,9 @@ impl Witness {
         self.last_delivery = delivery.id.0;
         self.see_limits(delivery, &name)?;
         let parts = self.see_records(delivery, broker, &name)?;
-        let said = delivery.places.iter().map(|at| (place(at.partition), at.first.0, at.last.next().0));
-        let held = parts.iter().map(|part| (part.place, part.first, part.next));
-        require!(said.eq(held), "I-16", "{name} lies elsewhere than at {:?}", delivery.places);
         let lane = self.lane(parts.first().map_or(0, |part| part.place));
         self.see_lane(lane, &parts, &name)?;
-        self.see_budgets(delivery.attempt, &parts, &name)?;
+        self.see_budgets(delivery, &parts, &name)?;
         self.see_repeated(delivery, &name)?;
         for part in &parts {
             if let Some(watched) = self.watched.get_mut(&part.place) {
@@ -36,7 +33,9 @@ impl Witness {
         let handed = Handed {
             lane,
             batch: delivery.batch,
+            delivery: delivery.id,
             plugin: delivery.plugin,
+            part: delivery.part,
             parts,
             records: Arc::clone(&delivery.records),
             cancelled: false,
@@ -59,84 +58,91 @@ impl Witness {
         if self.failed.contains_key(&delivery.batch) {
             return Ok(());
         }
-        require!(delivery.batch.0 > self.last_batch, "I-12", "{name} has the number of another batch");
+        require!(!self.batches.contains(&delivery.batch), "I-12", "{name} has the number of another batch");
+        if delivery.part {
+            return Ok(());
+        }
+        let alone = self.impossible_within(delivery) == 0;
         match delivery.closed_by {
             ClosedBy::Records => {
-                require!(records == limits.records_max.get() as usize, "I-16", "{name} closed by count at {records}");
+                require!(
+                    !alone || records == limits.records_max.get() as usize,
+                    "I-16",
+                    "{name} closed by count at {records}"
+                );
             }
             ClosedBy::Wait => {
                 let first = delivery.records.iter().map(|record| record.arrived).min().unwrap_or(self.now);
                 let due = first.after(limits.wait_max);
-                require!(due <= self.now, "A1", "{name} closed by age at {:?}, but is due at {due:?}", self.now);
+                // The first record of the batch may be one that no guest can take.
+                require!(
+                    !alone || due <= self.now,
+                    "A1",
+                    "{name} closed by age at {:?}, but is due at {due:?}",
+                    self.now
+                );
             }
             ClosedBy::Bytes => {}
         }
         Ok(())
     }
 
-    /// I-10, I-11, I-13: exactly the visible records from the next one due, in order, unmixed, of the current reading.
+    fn impossible_within(&self, delivery: &Delivery<Body>) -> usize {
+        let cap = self.policy.batch.record_bytes_max.get();
+        let of_place = |at: &gristmill_core::io::Place| {
+            let watched = self.watched.get(&place(at.partition));
+            let arrivals = watched.into_iter().flat_map(|watched| &watched.arrivals);
+            arrivals.filter(|it| (at.first.0..=at.last.0).contains(&it.offset) && it.is_impossible(cap)).count()
+        };
+        delivery.places.iter().map(of_place).sum()
+    }
+
+    /// I-10, I-11, I-13: exactly the records that arrived from the next one due, in order, of the current reading, less those
+    /// that no guest can take.
     fn see_records(&self, delivery: &Delivery<Body>, broker: &Broker, name: &str) -> Result<Vec<Part>, Violation> {
+        let cap = self.policy.batch.record_bytes_max.get();
         let mut parts: Vec<Part> = Vec::new();
-        let mut at: BTreeMap<Place, usize> = BTreeMap::new();
-        for record in &*delivery.records {
-            let facts = &record.facts;
-            let here = place(facts.partition);
-            let offset = facts.offset.0;
+        let mut seen = 0;
+        for at in &delivery.places {
+            let here = place(at.partition);
+            let (first, next) = (at.first.0, at.last.0 + 1);
             let Some(watched) = self.watched.get(&here) else {
                 return Err(Violation {
                     rule: "I-25",
-                    text: format!("{name} holds {here}:{offset}, which is not owned"),
+                    text: format!("{name} holds {here}:{first}, which is not owned"),
                 });
             };
-            require!(watched.seek.is_none() && !watched.moving, "R3", "{name} holds {here}:{offset} during a seek");
-            require!(watched.revoking.is_none(), "B9", "{name} holds {here}:{offset} during its revocation");
-            require!(
-                watched.live == Some(facts.epoch),
-                "I-13",
-                "{name} holds {here}:{offset} of {:?}, but {:?} is read",
-                facts.epoch,
-                watched.live
-            );
-            let log = &broker.logs[here];
-            let known = parts.iter().position(|part| part.place == here);
-            let mut index = match at.get(&here) {
-                Some(&index) => index,
-                None => log.at(watched.due.unwrap_or(i64::MAX)),
-            };
-            while log.entries.get(index).is_some_and(|entry| entry.compacted && entry.offset != offset) {
-                index += 1;
+            require!(watched.seek.is_none() && !watched.moving, "R3", "{name} holds {here}:{first} during a seek");
+            require!(watched.revoking.is_none(), "B9", "{name} holds {here}:{first} during its revocation");
+            let due = watched.due.unwrap_or(i64::MAX);
+            let due = watched.arrivals.iter().map(|arrival| arrival.offset).find(|offset| *offset >= due);
+            require!(due == Some(first), "I-11", "{name} begins with {here}:{first}, but {due:?} is due (I-10)");
+            let within = watched.arrivals.iter().filter(|arrival| (first..next).contains(&arrival.offset));
+            let wanted: Vec<i64> = within.clone().filter(|it| !it.is_impossible(cap)).map(|it| it.offset).collect();
+            let records = delivery.records.iter().filter(|record| record.facts.partition == at.partition);
+            let held: Vec<i64> = records.clone().map(|record| record.facts.offset.0).collect();
+            require!(held == wanted, "I-11", "{name} holds {held:?} of {here}, but {wanted:?} is due (I-10)");
+            for record in records {
+                let facts = &record.facts;
+                let offset = facts.offset.0;
+                let live = watched.live;
+                require!(live == Some(facts.epoch), "I-13", "{name} holds {here}:{offset} of {:?}", facts.epoch);
+                let log = &broker.logs[here];
+                let entry = log.entries.get(log.at(offset)).filter(|entry| entry.offset == offset);
+                let mangled = record.body != body(here, offset) || entry.is_none_or(|it| it.bytes != facts.bytes);
+                require!(!mangled, "I-12", "{name} holds another record at {here}:{offset}");
             }
-            let due = log.entries.get(index);
-            require!(
-                due.is_some_and(|entry| entry.offset == offset),
-                "I-11",
-                "{name} holds {here}:{offset}, but {:?} is due (I-10)",
-                due.map(|entry| entry.offset)
-            );
-            let mangled = record.body != body(here, offset) || due.is_none_or(|entry| entry.bytes != facts.bytes);
-            require!(!mangled, "I-12", "{name} holds another record at {here}:{offset}");
-            at.insert(here, index + 1);
-            match known {
-                Some(known) => {
-                    let part = &mut parts[known];
-                    (part.next, part.leader_epoch) = (offset + 1, facts.leader_epoch);
-                    part.records += 1;
-                }
-                None => parts.push(Part {
-                    place: here,
-                    assigned: watched.assigned,
-                    first: offset,
-                    next: offset + 1,
-                    leader_epoch: facts.leader_epoch,
-                    records: 1,
-                }),
-            }
+            seen += held.len();
+            let records = within.count() as u64;
+            parts.push(Part { place: here, assigned: watched.assigned, first, next, records });
         }
+        require!(seen == delivery.records.len(), "I-25", "{name} holds records of other partitions than it says");
         Ok(parts)
     }
 
     /// I-09 and R8: one hand-over at a time, and none before the last one's commit.
-    fn see_lane(&self, lane: Place, parts: &[Part], name: &str) -> Result<(), Violation> {
+    pub(super) fn see_lane(&self, lane: Place, parts: &[Part], name: &str) -> Result<(), Violation> {
+        require!(!self.is_producing(lane), "R8", "{name} while what the last batch made is being written");
         let busy = self.out.iter().find(|(_, handed)| handed.lane == lane);
         require!(busy.is_none(), "I-09", "{name} while another is out: {:?}", busy.map(|(id, _)| id));
         if let Scope::Partition { workers } = self.policy.scope {
@@ -157,7 +163,8 @@ impl Witness {
     }
 
     /// I-17, R4, R5, S4, F5: no attempt beyond the budget, none before its delay, each with its number.
-    fn see_budgets(&self, attempt: u32, parts: &[Part], name: &str) -> Result<(), Violation> {
+    fn see_budgets(&self, delivery: &Delivery<Body>, parts: &[Part], name: &str) -> Result<(), Violation> {
+        let attempt = delivery.attempt;
         let mut most = (0, 0);
         for part in parts {
             let Some(watched) = self.watched.get(&part.place) else { continue };
@@ -167,13 +174,18 @@ impl Witness {
             if watched.budget.first != Some(part.first) {
                 continue;
             }
+            // What failed to the last and is searched has one attempt more, also where it was read again meanwhile; and what
+            // was to be put aside has one where it had to be read again before it was.
+            // What the operator skips and is not in memory any more has to come once again.
+            let first = (part.place, part.first);
+            let searched = self.skipping || self.searched.contains_key(&first) || self.condemned.contains(&first);
             let (retries, faults) = (watched.budget.retries, watched.budget.faults);
             most = (retries.max(most.0), faults.max(most.1));
             if let Attempts::Limited { max, .. } = self.policy.retry.attempts {
-                require!(retries < max.get(), "I-17", "{name} after {retries} retryable answers of {max}");
+                require!(searched || retries < max.get(), "I-17", "{name} after {retries} retryable answers of {max}");
             }
             let max = self.policy.fault.attempts_max;
-            require!(faults < max.get(), "I-17", "{name} after {faults} faults of {max} (F5)");
+            require!(searched || faults < max.get(), "I-17", "{name} after {faults} faults of {max} (F5)");
         }
         let (retries, faults) = most;
         let failed = retries + faults;
@@ -183,13 +195,20 @@ impl Witness {
 
     /// I-12: a batch that comes again is the same, less the partitions that went away.
     fn see_repeated(&mut self, delivery: &Delivery<Body>, name: &str) -> Result<(), Violation> {
-        self.last_batch = self.last_batch.max(delivery.batch.0);
-        let Some(before) = self.failed.remove(&delivery.batch) else { return Ok(()) };
+        self.batches.insert(delivery.batch);
+        let Some(before) = self.failed.get_mut(&delivery.batch) else { return Ok(()) };
         let here: Vec<Place> = delivery.records.iter().map(|record| place(record.facts.partition)).collect();
-        let still = before.iter().filter(|record| here.contains(&place(record.facts.partition)));
-        let facts: Vec<_> = still.map(|record| record.facts).collect();
         let now: Vec<_> = delivery.records.iter().map(|record| record.facts).collect();
-        require!(facts == now, "I-12", "{name} is not what failed before: {} records, then {}", facts.len(), now.len());
+        let comes_again = |records: &Arc<[Record<Body>]>| {
+            let still = records.iter().filter(|record| here.contains(&place(record.facts.partition)));
+            still.map(|record| record.facts).eq(now.iter().copied())
+        };
+        let same = before.iter().position(comes_again);
+        require!(same.is_some(), "I-12", "{name} is not what failed before: {} records", now.len());
+        same.map(|same| before.remove(same));
+        if before.is_empty() {
+            self.failed.remove(&delivery.batch);
+        }
         Ok(())
     }
 }

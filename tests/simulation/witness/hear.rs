@@ -1,13 +1,11 @@
 //! What follows from each input, as the rules say.
 
 use gristmill_core::io::{Input, RequestError, RequestId};
-use gristmill_core::outcome::{Answer, Outcome};
-use gristmill_core::policy::{Exhausted, FatalPolicy, Redeliver};
 use gristmill_core::record::{Epoch, NextOffset, Partition};
 use gristmill_core::time::Moment;
 
 use super::stop::Cause;
-use super::watched::{Handed, Spent, Watched};
+use super::watched::{Spent, Watched};
 use super::{Witness, longest, shortest};
 use crate::names::{Body, place};
 
@@ -44,17 +42,14 @@ impl Witness {
                 self.excuse_delays();
                 self.revokes.insert(*id, (partitions.iter().map(|&at| place(at)).collect(), *deadline));
             }
-            Input::Lost(partitions) => {
-                for partition in partitions {
-                    self.watched.remove(&place(*partition));
-                }
-                self.excuse_delays();
-            }
+            Input::Lost(partitions) => self.hear_lost(partitions),
             Input::Answered { delivery, answer } => {
                 if let Some(handed) = self.out.remove(delivery) {
                     self.hear_answer(&handed, answer);
                 }
             }
+            Input::Produced { id, result } => self.hear_produced(*id, result),
+            Input::SkipAsked(_) => self.hear_skip(),
             Input::CommitEnded { id, result } => self.hear_commit_ended(*id, *result),
             Input::CommittedKnown { id, result } => self.hear_committed_known(*id, result),
             Input::Sought { id, results } => self.hear_sought(*id, results),
@@ -79,85 +74,34 @@ impl Witness {
         }
     }
 
-    fn excuse_delays(&mut self) {
+    fn hear_lost(&mut self, partitions: &[Partition]) {
+        for partition in partitions {
+            self.watched.remove(&place(*partition));
+        }
+        self.excuse_delays();
+    }
+
+    fn hear_skip(&mut self) {
+        if self.policy.dead_letters.is_some() && !self.ending.has_cause() {
+            self.skipping = true;
+            self.excuse_delays();
+            self.watched.values_mut().for_each(|watched| watched.held &= watched.start.is_none());
+        }
+    }
+
+    pub(super) fn excuse_delays(&mut self) {
         self.watched.values_mut().for_each(|watched| watched.not_before = Moment::default());
     }
 
     /// The operator or a new version clears budgets, delays and holds.
     fn fresh_start(&mut self) {
         self.blocked.clear();
+        self.searched.clear();
         for watched in self.watched.values_mut() {
             watched.not_before = Moment::default();
             watched.seek_not_before = Moment::default();
             watched.budget = Spent::default();
             watched.held &= watched.start.is_none();
-        }
-    }
-
-    fn hear_answer(&mut self, handed: &Handed, answer: &Answer) {
-        let live: Vec<_> = handed
-            .parts
-            .iter()
-            .filter(|part| self.watched.get(&part.place).is_some_and(|watched| watched.assigned == part.assigned))
-            .copied()
-            .collect();
-        let ok = *answer == Answer::Outcome(Outcome::Ok) && !handed.cancelled;
-        if !ok {
-            self.failed.insert(handed.batch, std::sync::Arc::clone(&handed.records));
-        }
-        let counts = !handed.cancelled && !live.is_empty() && !self.ending.left_ordered;
-        if ok && counts {
-            self.ok_unreported.insert(handed.batch, live.iter().map(|part| part.records).sum());
-        }
-        if !ok {
-            let (retry, fault) = (&self.policy.retry, &self.policy.fault);
-            let wait = longest(&retry.backoff).max(longest(&fault.backoff)).max(retry.after_max);
-            self.block(handed.lane, self.now.after(wait));
-        }
-        let mut spent = None;
-        for part in &live {
-            let Some(watched) = self.watched.get_mut(&part.place) else { continue };
-            watched.failed = !ok;
-            if !ok {
-                watched.due = Some(part.first);
-            }
-            if !counts {
-                continue;
-            }
-            if ok {
-                watched.done = part.next;
-                watched.done_by = Some((handed.plugin, part.leader_epoch));
-                watched.budget = Spent::default();
-            } else {
-                // What a version fails at that was replaced meanwhile is not the new one's (S4).
-                if handed.plugin == self.plugin {
-                    fail(watched, part.first, answer, &self.policy, self.now);
-                }
-                watched.rewinding |= self.policy.retry.redeliver == Redeliver::Seek;
-                spent = Some(watched.budget).and_then(|budget| self.is_spent(budget)).or(spent);
-            }
-        }
-        if counts && !ok {
-            self.follow(handed, answer, spent);
-        }
-    }
-
-    /// Fatal answers and spent budgets end the machine or hold the lane.
-    fn follow(&mut self, handed: &Handed, answer: &Answer, spent: Option<Exhausted>) {
-        let fatal = matches!(answer, Answer::Outcome(Outcome::Fatal { .. }));
-        let (stops, cause) = match (fatal, spent) {
-            (true, _) => (self.policy.fatal == FatalPolicy::Exit, Cause::Fatal),
-            (false, Some(then)) => (then == Exhausted::Stop, Cause::Exhausted),
-            (false, None) => return,
-        };
-        if stops {
-            self.must_end(cause);
-            return;
-        }
-        for part in &handed.parts {
-            if let Some(watched) = self.watched.get_mut(&part.place) {
-                watched.held |= watched.assigned == part.assigned;
-            }
         }
     }
 
@@ -229,6 +173,9 @@ impl Witness {
                 for (here, _) in asked {
                     if let Some(watched) = self.watched.get_mut(&here) {
                         watched.tries += u32::from(watched.unknown);
+                        if watched.unknown {
+                            watched.commit_not_after = self.now.after(longest(&self.policy.commit.backoff));
+                        }
                     }
                 }
             }
@@ -250,12 +197,7 @@ impl Witness {
                     watched.asked = false;
                     watched.rewinding = false;
                     watched.troubled = false;
-                    watched.due = Some(next);
-                    watched.fetched = Some(next);
-                    watched.arrived = Some(next);
-                    watched.beyond = (next, None);
-                    watched.done = next;
-                    watched.done_by = None;
+                    watched.stand_at(next);
                     watched.confirmed = watched.looked_up.flatten().or(watched.confirmed);
                     watched.held &= watched.start.is_some();
                     watched.start = watched.start.or(Some(next));
@@ -280,26 +222,4 @@ impl Witness {
             }
         }
     }
-}
-
-/// A failed attempt is counted at the first record that is not done (R4), and the next one has to wait (R5).
-fn fail(watched: &mut Watched, first: i64, answer: &Answer, policy: &gristmill_core::policy::Policy, now: Moment) {
-    if watched.budget.first != Some(first) {
-        watched.budget = Spent { first: Some(first), retries: 0, faults: 0 };
-    }
-    let wait = match answer {
-        Answer::Outcome(Outcome::Retryable { after, .. }) => {
-            watched.budget.retries += 1;
-            match after {
-                Some(wish) => (*wish).clamp(policy.retry.after_min, policy.retry.after_max),
-                None => shortest(&policy.retry.backoff, watched.budget.retries),
-            }
-        }
-        Answer::Fault(_) => {
-            watched.budget.faults += 1;
-            shortest(&policy.fault.backoff, watched.budget.faults)
-        }
-        Answer::Outcome(Outcome::Ok | Outcome::Fatal { .. }) | Answer::Cancelled => return,
-    };
-    watched.not_before = now.after(wait);
 }

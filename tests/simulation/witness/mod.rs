@@ -2,9 +2,11 @@
 //!
 //! Reads nothing from inside the machine. What it believes follows from the inputs alone; each action is held against that.
 
+mod answer;
 mod commit;
 mod deliver;
 mod hear;
+mod produce;
 mod prompt;
 mod seek;
 mod stop;
@@ -14,13 +16,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_core::io::{Action, BatchId, DeliveryId, PluginId, Report, RequestId, RevokeId};
+use gristmill_core::io::{Action, BatchId, DeliveryId, HeldReason, PluginId, Report, RequestId, RevokeId};
 use gristmill_core::policy::{Backoff, Policy, Scope};
 use gristmill_core::record::{Epoch, Record};
 use gristmill_core::time::Moment;
 
 use crate::broker::Broker;
 use crate::names::{Body, Place, Violation, require};
+use produce::Finishing;
 use stop::Ending;
 use watched::{Handed, Watched};
 
@@ -32,15 +35,28 @@ pub(crate) struct Witness {
     watched: BTreeMap<Place, Watched>,
     /// Hand-overs that have not been answered.
     out: BTreeMap<DeliveryId, Handed>,
-    /// The last failed batch of each lane: a redelivery has to be the same.
-    failed: BTreeMap<BatchId, Arc<[Record<Body>]>>,
+    /// What failed of each batch: a redelivery has to be the same.
+    failed: BTreeMap<BatchId, Vec<Arc<[Record<Body>]>>>,
+    batches: BTreeSet<BatchId>,
+    /// What the last answer finished, until it is clear what has to be written for it.
+    finishing: Option<Finishing>,
+    productions: BTreeMap<RequestId, Finishing>,
+    /// Records of batches that were cut, in search of one that breaks (true) or that cannot be done (false).
+    searched: BTreeMap<(Place, i64), bool>,
+    /// Records that failed to the last and alone, as far as the policy wants that.
+    condemned: BTreeSet<(Place, i64)>,
+    /// The operator skipped something.
+    skipping: bool,
+    /// A budget was spent that holds its lane.
+    exhausted: bool,
+    /// The brokers refused to take something.
+    not_written: bool,
     commits: BTreeMap<RequestId, Vec<(Place, i64)>>,
     lookups: BTreeMap<RequestId, Vec<(Place, Epoch)>>,
     seeks: BTreeMap<RequestId, Vec<(Place, i64)>>,
     revokes: BTreeMap<RevokeId, (Vec<Place>, Moment)>,
     used: BTreeSet<u64>,
     last_delivery: u64,
-    last_batch: u64,
     pub(crate) paused: bool,
     ending: Ending,
     /// Batches whose guest said ok and counts, until the machine reports them (I-37).
@@ -66,13 +82,20 @@ impl Witness {
             watched: BTreeMap::new(),
             out: BTreeMap::new(),
             failed: BTreeMap::new(),
+            batches: BTreeSet::new(),
+            finishing: None,
+            productions: BTreeMap::new(),
+            searched: BTreeMap::new(),
+            condemned: BTreeSet::new(),
+            skipping: false,
+            exhausted: false,
+            not_written: false,
             commits: BTreeMap::new(),
             lookups: BTreeMap::new(),
             seeks: BTreeMap::new(),
             revokes: BTreeMap::new(),
             used: BTreeSet::new(),
             last_delivery: 0,
-            last_batch: 0,
             paused: false,
             ending: Ending::default(),
             ok_unreported: BTreeMap::new(),
@@ -92,6 +115,7 @@ impl Witness {
         match action {
             Action::Deliver(delivery) => self.see_deliver(delivery, broker),
             Action::Cancel(id) => self.see_cancel(*id),
+            Action::Produce(production) => self.see_produce(production),
             Action::Commit { id, offsets, plugin } => self.see_commit(*id, offsets, *plugin, broker),
             Action::AskCommitted { id, partitions } => self.see_lookup(*id, partitions),
             Action::Seek { id, targets } => self.see_seek(*id, targets),
@@ -103,9 +127,14 @@ impl Witness {
     }
 
     /// After an input is handled and every action taken: what is overdue now?
-    pub(crate) fn settle(&mut self, wakeup: Option<Moment>, broker: &Broker) -> Result<(), Violation> {
+    pub(crate) fn settle(&mut self, wakeup: Option<Moment>) -> Result<(), Violation> {
+        // Not written, so not done: whoever forgets it never gets on.
+        let unwritten = self.finishing.take();
         if self.ending.stopped {
             return Ok(());
+        }
+        if let Some(finishing) = unwritten {
+            self.forget_unwritten(finishing);
         }
         for (id, (places, deadline)) in &self.revokes {
             require!(*deadline > self.now, "I-23", "{id:?} of {places:?} is not answered at its deadline {deadline:?}");
@@ -118,7 +147,7 @@ impl Witness {
         self.settle_ending(wakeup)?;
         self.settle_dropped()?;
         self.settle_commits()?;
-        self.settle_lanes(broker)?;
+        self.settle_lanes()?;
         // A machine that asks to be woken at once, again and again, burns the processor.
         self.idle_ticks += 1;
         let spins = wakeup.is_some_and(|at| at <= self.now) && self.idle_ticks > 4;
@@ -127,6 +156,25 @@ impl Witness {
             return Err(Violation { rule: "I-37", text: format!("{batch:?} was ok and is not reported so") });
         }
         Ok(())
+    }
+
+    /// The machine did not write what an answer made: it holds the lane, or ends.
+    fn forget_unwritten(&mut self, finishing: Finishing) {
+        if let Some((batch, _)) = finishing.batch {
+            self.excuse_rest(finishing.lane, batch);
+        }
+        for part in &finishing.parts {
+            if let Some(watched) = self.watched.get_mut(&part.place) {
+                watched.due = Some(part.first);
+                watched.failed = true;
+                watched.held = true;
+            }
+        }
+        self.block_after_failure(finishing.lane);
+        if let Some((batch, records)) = finishing.batch {
+            self.ok_unreported.remove(&batch);
+            self.fail_batch(batch, records);
+        }
     }
 
     fn see_cancel(&mut self, id: DeliveryId) -> Result<(), Violation> {
@@ -155,10 +203,16 @@ impl Witness {
             }
             Report::Held { reason } => {
                 self.held = true;
-                self.walled |= matches!(reason, gristmill_core::io::HeldReason::RecordTooLarge { .. });
+                self.walled |= matches!(reason, HeldReason::RecordTooLarge { .. } | HeldReason::Undecodable { .. });
                 self.see_held(reason)?;
+                self.see_held_letter(reason)?;
             }
             Report::DroppedStale { records } => self.dropped += records,
+            Report::GivenUp { .. } => {
+                if !self.ending.has_cause() && self.are_letters_too_many() {
+                    self.must_end(stop::Cause::DeadLetters);
+                }
+            }
             Report::Assigned { .. }
             | Report::Removed { .. }
             | Report::LateAnswer(_)
@@ -166,7 +220,8 @@ impl Witness {
             | Report::RequestFailed { .. }
             | Report::Rewound { .. }
             | Report::Released { .. }
-            | Report::GivenUp { .. }
+            | Report::Cut { .. }
+            | Report::Produced { .. }
             | Report::PluginSwitched { .. } => {}
         }
         Ok(())
@@ -182,6 +237,11 @@ impl Witness {
                 require!(busy.is_none(), "B1", "{id:?} is answered while {busy:?} is under way for {place}");
                 let out = self.out.iter().find(|(_, handed)| !handed.cancelled && self.concerns(handed, *place));
                 require!(out.is_none(), "B1", "{id:?} is answered while a guest works on {place}");
+                let written = self.productions.iter().find(|(_, finishing)| {
+                    let assigned = self.watched.get(place).map(|watched| watched.assigned);
+                    finishing.parts.iter().any(|part| part.place == *place && Some(part.assigned) == assigned)
+                });
+                require!(written.is_none(), "B1", "{id:?} is answered while {place} is being written");
             }
         }
         for place in &places {

@@ -11,7 +11,6 @@ use gristmill_core::time::Moment;
 
 use super::watched::Watched;
 use super::{Violation, Witness, require};
-use crate::broker::Broker;
 use crate::names::{Body, Place, place};
 
 impl Witness {
@@ -28,9 +27,7 @@ impl Witness {
             {
                 self.stale += 1;
             } else if watched.live.is_some() && watched.revoking.is_none() {
-                watched.beyond = watched.passed();
-                watched.fetched = Some(next);
-                watched.arrived = Some(next);
+                watched.arrive(facts);
             }
         }
     }
@@ -74,7 +71,7 @@ impl Witness {
     }
 
     /// After an input: no lane sits on a full batch (A2), or with no wait on any record at all (A11).
-    pub(super) fn settle_lanes(&self, broker: &Broker) -> Result<(), Violation> {
+    pub(super) fn settle_lanes(&self) -> Result<(), Violation> {
         let workers = match self.policy.scope {
             Scope::Consumer => 1,
             Scope::Partition { workers } => workers.get() as usize,
@@ -93,9 +90,10 @@ impl Witness {
                 || rewinds(watched)
                 // A rewind that waits for a commit to end does not show.
                 || watched.commit.is_some()
+                || self.is_producing(lane)
                 || self.out.values().any(|handed| handed.lane == lane);
             let records = waiting.entry(lane).or_default();
-            *records = if blocked { usize::MAX } else { records.saturating_add(self.behind(*here, watched, broker)) };
+            *records = if blocked { usize::MAX } else { records.saturating_add(Self::behind(watched)) };
         }
         let idle = waiting.into_iter().find(|(_, records)| (full..usize::MAX).contains(records));
         require!(
@@ -107,11 +105,9 @@ impl Witness {
     }
 
     /// Records of a partition that arrived and were not handed over.
-    fn behind(&self, here: Place, watched: &Watched, broker: &Broker) -> usize {
-        let (Some(due), Some(fetched), None) = (watched.due, watched.fetched, watched.revoking) else { return 0 };
-        let log = &broker.logs[here];
-        let (from, to) = (log.at(due), log.at(fetched));
-        log.entries[from.min(to)..to].iter().filter(|entry| !entry.compacted).count()
+    fn behind(watched: &Watched) -> usize {
+        let (Some(due), None) = (watched.due, watched.revoking) else { return 0 };
+        watched.arrivals.iter().filter(|arrival| arrival.offset >= due).count()
     }
 
     /// A failed batch keeps its lane back, at most this long.

@@ -1,6 +1,7 @@
 //! Rules for the end: the first cause, nothing new after it, the way out in time.
 
 use gristmill_core::io::{HeldReason, StopReason, Unfinished};
+use gristmill_core::outcome::{Answer, Outcome};
 use gristmill_core::policy::{Attempts, Exhausted, FatalPolicy};
 use gristmill_core::time::Moment;
 
@@ -15,6 +16,7 @@ pub(super) enum Cause {
     Exhausted,
     Fenced,
     Refused,
+    DeadLetters,
 }
 
 /// How far the end is.
@@ -28,6 +30,7 @@ pub(super) struct Ending {
     pub(super) left_ordered: bool,
     /// Something was done and not known to be committed when the group was left.
     left_unsettled: bool,
+    left_writing: bool,
     pub(super) left: bool,
     pub(super) stopped: bool,
 }
@@ -61,7 +64,11 @@ impl Witness {
     /// True when something is under way, be it the end.
     pub(crate) fn is_busy(&self) -> bool {
         let unsettled = self.watched.values().any(super::watched::Watched::unsettled);
-        self.ending.has_cause() || unsettled || !self.out.is_empty() || !self.commits.is_empty()
+        self.ending.has_cause()
+            || unsettled
+            || !self.out.is_empty()
+            || !self.commits.is_empty()
+            || !self.productions.is_empty()
     }
 
     fn end_due(&self) -> Option<Moment> {
@@ -95,6 +102,8 @@ impl Witness {
             );
             let out = self.out.iter().find(|(_, handed)| !handed.cancelled);
             require!(out.is_none(), "S1", "the machine leaves while {:?} is out", out.map(|(id, _)| id));
+            let written = self.productions.keys().next();
+            require!(written.is_none(), "S1", "the machine leaves while {written:?} is being written");
             let tries_max = self.policy.commit.tries_max.get();
             let given_up =
                 |watched: &super::watched::Watched| watched.moving || watched.asked || watched.tries >= tries_max;
@@ -102,6 +111,7 @@ impl Witness {
             require!(ready.is_none(), "S1", "the machine leaves without committing {:?}", ready.map(|(at, _)| at));
         }
         self.ending.left_ordered = true;
+        self.ending.left_writing = !self.productions.is_empty();
         self.ending.left_unsettled = self.watched.values().any(super::watched::Watched::unsettled);
         Ok(())
     }
@@ -114,10 +124,12 @@ impl Witness {
             // Insisting on the end of a machine that has nothing in flight abandons nothing.
             StopReason::Asked => asked,
             StopReason::Abandoned { unfinished: Unfinished::Commit, .. } if !self.ending.left_unsettled => false,
+            StopReason::Abandoned { unfinished: Unfinished::Writing, .. } if !self.ending.left_writing => false,
             StopReason::Abandoned { insisted: true, .. } => self.ending.insisted && asked,
             StopReason::Abandoned { insisted: false, .. } => self.ending.is(Cause::Asked) && grace_over,
             StopReason::Fatal { .. } => self.ending.is(Cause::Fatal),
             StopReason::Exhausted { .. } => self.ending.is(Cause::Exhausted),
+            StopReason::TooManyDeadLetters { .. } => self.ending.is(Cause::DeadLetters),
             StopReason::Fenced => self.ending.is(Cause::Fenced),
             StopReason::CommitRefused => self.ending.is(Cause::Refused),
         };
@@ -133,26 +145,32 @@ impl Witness {
                 require!(self.policy.fatal == FatalPolicy::Hold, "I-32", "held by fatal against the policy");
             }
             HeldReason::Exhausted { .. } => {
-                let spent = self.watched.values().any(|watched| self.is_spent(watched.budget).is_some());
-                require!(spent, "I-17", "held as exhausted before the budget is spent");
+                require!(self.exhausted, "I-17", "held as exhausted before the budget is spent");
             }
             HeldReason::RecordTooLarge { facts } => {
                 let cap = self.policy.batch.record_bytes_max.get();
                 require!(facts.bytes > cap, "A4", "held by a record of {} bytes, the cap is {cap}", facts.bytes);
             }
-            HeldReason::Offset { .. } => {}
+            HeldReason::Undecodable { .. }
+            | HeldReason::Rejected { .. }
+            | HeldReason::NotWritten { .. }
+            | HeldReason::Offset { .. } => {}
         }
         Ok(())
     }
 
-    /// What follows when this much is spent. `None`: the budget is not exhausted.
-    pub(super) fn is_spent(&self, spent: super::watched::Spent) -> Option<Exhausted> {
-        if spent.faults >= self.policy.fault.attempts_max.get() {
-            return Some(self.policy.fault.then);
-        }
-        match self.policy.retry.attempts {
-            Attempts::Limited { max, then } if spent.retries >= max.get() => Some(then),
-            Attempts::Limited { .. } | Attempts::Unlimited => None,
+    /// What follows when this much is spent and this answer comes. `None`: the budget is not exhausted.
+    pub(super) fn is_spent(&self, spent: super::watched::Spent, answer: &Answer) -> Option<Exhausted> {
+        match (answer, self.policy.retry.attempts) {
+            (Answer::Fault(_), _) if spent.faults >= self.policy.fault.attempts_max.get() => {
+                Some(self.policy.fault.then)
+            }
+            (Answer::Outcome(Outcome::Retryable { .. }), Attempts::Limited { max, then })
+                if spent.retries >= max.get() =>
+            {
+                Some(then)
+            }
+            _ => None,
         }
     }
 }

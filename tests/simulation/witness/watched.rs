@@ -2,10 +2,11 @@
 //!
 //! Must not know any rule: it only remembers.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use gristmill_core::io::{Assignment, BatchId, DeliveryId, PluginId, RequestId, RevokeId, StartPosition};
-use gristmill_core::record::{Epoch, LeaderEpoch, Record};
+use gristmill_core::record::{Epoch, LeaderEpoch, Record, RecordFacts};
 use gristmill_core::time::Moment;
 
 use crate::names::{Body, Place};
@@ -23,7 +24,9 @@ pub(super) struct Watched {
     pub(super) due: Option<i64>,
     /// Everything before has arrived under the current reading.
     pub(super) fetched: Option<i64>,
-    /// Behind the last record that arrived under the current reading, and what follows it that holds none.
+    /// Records that arrived under the current reading and are not done, or not before one that is not.
+    pub(super) arrivals: VecDeque<Arrival>,
+    /// Behind the last record that arrived.
     pub(super) arrived: Option<i64>,
     pub(super) passed_epoch: Option<LeaderEpoch>,
     /// How far what was passed could be committed when the next record arrived, and the leader epoch there.
@@ -56,7 +59,27 @@ pub(super) struct Watched {
     pub(super) budget: Spent,
     pub(super) not_before: Moment,
     pub(super) held: bool,
+    /// Records before this were counted, and so many of them in a row were put aside.
+    pub(super) letters: (i64, u32),
     pub(super) revoking: Option<RevokeId>,
+}
+
+/// A record that arrived.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Arrival {
+    pub(super) offset: i64,
+    pub(super) leader_epoch: Option<LeaderEpoch>,
+    pub(super) bytes: u64,
+    pub(super) undecodable: bool,
+    /// Set once it is done: by which version.
+    pub(super) by: Option<PluginId>,
+}
+
+impl Arrival {
+    /// True when no guest can take it.
+    pub(super) fn is_impossible(&self, cap: u64) -> bool {
+        self.undecodable || self.bytes > cap
+    }
 }
 
 /// Failed attempts at the first record that is not done.
@@ -81,6 +104,7 @@ impl Watched {
             reset,
             due: start,
             fetched: start,
+            arrivals: VecDeque::new(),
             arrived: start,
             passed_epoch: None,
             beyond: (i64::MIN, None),
@@ -105,7 +129,47 @@ impl Watched {
             budget: Spent::default(),
             not_before: Moment::default(),
             held: start.is_none(),
+            letters: (i64::MIN, 0),
             revoking: None,
+        }
+    }
+
+    /// A record arrives.
+    pub(super) fn arrive(&mut self, facts: &RecordFacts) {
+        self.beyond = self.passed();
+        self.fetched = Some(facts.offset.0 + 1);
+        self.arrived = self.fetched;
+        let (offset, leader_epoch) = (facts.offset.0, facts.leader_epoch);
+        let impossible = facts.undecodable;
+        self.arrivals.push_back(Arrival {
+            offset,
+            leader_epoch,
+            bytes: facts.bytes,
+            undecodable: impossible,
+            by: None,
+        });
+    }
+
+    /// Reading begins here; nothing that arrived before counts.
+    pub(super) fn stand_at(&mut self, next: i64) {
+        self.arrivals.clear();
+        self.due = Some(next);
+        self.fetched = Some(next);
+        self.arrived = Some(next);
+        self.beyond = (next, None);
+        self.done = next;
+        self.done_by = None;
+    }
+
+    /// Records from `first` on and before `next` are done.
+    pub(super) fn finish(&mut self, first: i64, next: i64, by: PluginId) {
+        for arrival in self.arrivals.iter_mut().filter(|arrival| (first..next).contains(&arrival.offset)) {
+            arrival.by = Some(by);
+        }
+        while let Some(Arrival { offset, leader_epoch, by: Some(by), .. }) = self.arrivals.front().copied() {
+            self.arrivals.pop_front();
+            self.done = offset + 1;
+            self.done_by = Some((by, leader_epoch));
         }
     }
 
@@ -143,10 +207,12 @@ impl Watched {
 #[derive(Debug)]
 pub(super) struct Handed {
     pub(super) lane: Place,
+    pub(super) delivery: DeliveryId,
     pub(super) batch: BatchId,
     pub(super) plugin: PluginId,
     pub(super) parts: Vec<Part>,
     pub(super) records: Arc<[Record<Body>]>,
+    pub(super) part: bool,
     pub(super) cancelled: bool,
 }
 
@@ -157,7 +223,7 @@ pub(super) struct Part {
     pub(super) assigned: Epoch,
     pub(super) first: i64,
     pub(super) next: i64,
-    pub(super) leader_epoch: Option<LeaderEpoch>,
+    /// All records, those that no guest can take included.
     pub(super) records: u64,
 }
 

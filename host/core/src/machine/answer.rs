@@ -3,15 +3,25 @@
 use std::time::Duration;
 
 use super::{Machine, Phase};
-use crate::batch::{Batch, Span};
-use crate::decide::{Decision, Spent, decide};
-use crate::io::{DeliveryId, HeldReason, PluginId, Report, StopReason};
+use crate::batch::{Batch, Over, Search, Span};
+use crate::decide::{Case, Decision, Spent, decide};
+use crate::io::{DeliveryId, HeldReason, PluginId, Report, StopReason, Verdict};
 use crate::lane::{Blocked, LaneState, Out};
-use crate::outcome::{Answer, Outcome};
+use crate::outcome::{Answer, Effects, Fault, FaultClass, Outcome};
 use crate::planted::Bug;
 use crate::policy::Redeliver;
 use crate::positions::{LaneId, Reading, Wanted};
 use crate::record::Partition;
+
+/// A batch that is done, once what it made is written.
+pub(super) struct Done<R> {
+    pub(super) batch: Batch<R>,
+    pub(super) effects: Effects,
+    /// The hand-over that did it. `None`: there was nothing in it for a guest.
+    pub(super) delivery: Option<DeliveryId>,
+    pub(super) attempt: u32,
+    pub(super) plugin: PluginId,
+}
 
 impl<R: Clone> Machine<R> {
     pub(super) fn handle_answered(&mut self, delivery: DeliveryId, answer: Answer) {
@@ -23,45 +33,175 @@ impl<R: Clone> Machine<R> {
         };
         let Some(lane) = self.lanes.get_mut(&id) else { return };
         let LaneState::Out(out) = std::mem::replace(&mut lane.state, LaneState::Filling) else { return };
-        let live: Vec<Span> = out.batch.spans.iter().filter(|span| self.owns_span(span)).copied().collect();
-        let counts =
-            !out.cancelled && !live.is_empty() && !matches!(self.phase, Phase::Leaving { .. } | Phase::Stopped);
+        let live = out.batch.spans.iter().any(|span| self.owns_span(span));
+        let counts = !out.cancelled && live && !matches!(self.phase, Phase::Leaving { .. } | Phase::Stopped);
         if !counts && !self.planted(Bug::AcceptStaleAnswer) {
             self.report(Report::LateAnswer(delivery));
             return;
         }
+        let answer = self.misheard(sound(answer, &out.batch));
+        let (done, left) = self.divide(&out, &answer);
+        let (then, stop) = match left {
+            Some(left) => self.decide_on(id, &out, left, &answer),
+            None => (LaneState::Filling, None),
+        };
+        match done {
+            Some(done) => self.finish(id, done, then),
+            None => self.set_state(id, then),
+        }
+        if let Some(cause) = stop {
+            self.drain(cause);
+        }
+    }
+
+    /// The part of a batch that its answer says is done, and the part that is not (R7). Progress clears what was spent.
+    fn divide(&mut self, out: &Out<R>, answer: &Answer) -> (Option<Done<R>>, Option<Batch<R>>) {
+        let Out { delivery, attempt, plugin, batch, .. } = out;
+        let done = |batch, effects: &Effects| Done {
+            batch,
+            effects: effects.clone(),
+            delivery: Some(*delivery),
+            attempt: *attempt,
+            plugin: *plugin,
+        };
+        match answer {
+            Answer::Outcome(Outcome::Ok(effects)) => (Some(done(batch.clone(), effects)), None),
+            Answer::Outcome(Outcome::Retryable { completed: Some(progress), .. }) => {
+                let (left, mut right) = batch.clone().split(self.miscounted(progress.records as usize, batch));
+                if let (Some(left), false) = (&left, self.planted(Bug::KeepAttemptsOnProgress)) {
+                    self.clear_budgets(&left.spans);
+                    // A search ends where all that is left got further, as an attempt budget does (R4).
+                    let got_further =
+                        |right: &&mut Batch<R>| right.spans.iter().all(|span| left.covers(span.partition));
+                    right.iter_mut().filter(got_further).for_each(|right| right.search = None);
+                }
+                let right = right.filter(|_| !self.planted(Bug::ForgetRestOfPartial));
+                (left.map(|left| done(left, &progress.effects)), right)
+            }
+            Answer::Outcome(Outcome::Retryable { .. } | Outcome::Fatal { .. })
+            | Answer::Fault(_)
+            | Answer::Cancelled => (None, Some(batch.clone())),
+        }
+    }
+
+    /// What becomes of a batch, or of the rest of one, that is not done: how the lane goes on, and whether the machine ends.
+    fn decide_on(
+        &mut self,
+        id: LaneId,
+        out: &Out<R>,
+        batch: Batch<R>,
+        answer: &Answer,
+    ) -> (LaneState<R>, Option<StopReason>) {
         let replaced = self.was_replaced(out.plugin);
         // What a version that was replaced meanwhile fails at spends nothing of the new one's budget (S4).
-        let spent = if replaced { self.spent(&out.batch) } else { self.count(&out.batch, &answer) };
-        let answer = self.misheard(answer);
-        match decide(&answer, spent, &self.policy, self.policy.jitter_seed ^ out.batch.id.0) {
-            Decision::Commit => self.settle(id, &out, live),
-            Decision::Redeliver { reason, .. } if self.phase != Phase::Running => {
-                self.give_up(&out.batch, out.attempt, &reason);
-            }
-            Decision::Redeliver { delay, reason } => {
+        let spent = if replaced { self.spent(&batch) } else { self.count(&batch, answer) };
+        let search = batch.search.as_ref().filter(|_| !replaced).map(|search| search.over);
+        let seed = self.policy.jitter_seed ^ batch.id.0;
+        let decision = decide(answer, Case { spent, records: batch.handed.len(), search, seed }, &self.policy);
+        let running = self.phase == Phase::Running;
+        match self.misdecided(decision) {
+            Decision::Commit => {}
+            Decision::Redeliver { delay, reason } if running => {
                 // Nor does the new version wait for what the old one failed at.
                 let delay = if replaced { Duration::ZERO } else { self.misjudged(delay, spent) };
                 self.report(Report::Waiting {
-                    batch: out.batch.id,
+                    batch: batch.id,
                     attempt: out.attempt,
                     delay,
                     fault: matches!(answer, Answer::Fault(_)),
                     reason,
                 });
-                self.redeliver(id, out.batch, delay);
+                return (self.redeliver(batch, delay), None);
             }
-            Decision::Hold(cause) if self.phase != Phase::Running => {
-                self.give_up(&out.batch, out.attempt, cause.words());
+            Decision::Cut { over, reason } if running => {
+                let whole = batch.handed.len();
+                let Some(batch) = self.what_stays(batch) else { return (LaneState::Filling, None) };
+                // The index that the plugin names is one of the batch as it was.
+                let suspect = suspect(answer).filter(|_| batch.handed.len() == whole);
+                self.cut(id, batch, over, reason, suspect);
             }
-            Decision::Hold(cause) => self.hold(id, out.batch, &cause),
+            Decision::PutAside { class, reason } if running => {
+                let Some(batch) = self.what_stays(batch) else { return (LaneState::Filling, None) };
+                let mut path = batch.search.as_ref().map_or(Vec::new(), |search| search.path.clone());
+                path.push(u32::try_from(batch.handed.len()).unwrap_or(u32::MAX));
+                let verdict = Verdict { class, reason, attempts: out.attempt, path };
+                self.line_up(id, [batch.condemn(verdict)]);
+            }
+            Decision::Hold(cause) if running => return (self.hold(batch, &cause), None),
             Decision::Stop(cause) => {
                 if self.planted(Bug::CommitOnFatal) {
+                    let live: Vec<Span> = batch.spans.iter().filter(|span| self.owns_span(span)).copied().collect();
                     self.want_done(&live, self.plugin);
                     self.send_commits();
                 }
-                self.give_up(&out.batch, out.attempt, cause.words());
-                self.drain(cause);
+                self.give_up(&batch, out.attempt, cause.words());
+                return (LaneState::Filling, Some(cause));
+            }
+            Decision::Redeliver { reason, .. } | Decision::Cut { reason, .. } | Decision::PutAside { reason, .. } => {
+                self.give_up(&batch, out.attempt, &reason);
+            }
+            Decision::Hold(cause) => self.give_up(&batch, out.attempt, cause.words()),
+        }
+        (LaneState::Filling, None)
+    }
+
+    /// Cuts a batch that failed to the last: in halves, or around the record that the plugin blames. The parts come before
+    /// anything else, in their order; each has one attempt.
+    fn cut(&mut self, id: LaneId, batch: Batch<R>, over: Over, reason: String, suspect: Option<usize>) {
+        let records = batch.handed.len();
+        let whole = batch.id;
+        let mut path = batch.search.as_ref().map_or(Vec::new(), |search| search.path.clone());
+        path.push(u32::try_from(records).unwrap_or(u32::MAX));
+        let cuts = match suspect.filter(|suspect| *suspect < records) {
+            Some(suspect) => vec![suspect, suspect + 1],
+            None => vec![records / 2],
+        };
+        let mut parts = Vec::new();
+        let (mut rest, mut before) = (Some(batch), 0);
+        for cut in cuts {
+            let Some(batch) = rest else { break };
+            let (left, right) = batch.split(cut - before);
+            parts.extend(left);
+            (rest, before) = (right, cut);
+        }
+        parts.extend(rest);
+        for part in &mut parts {
+            self.ids.batch += 1;
+            part.id = crate::io::BatchId(self.ids.batch);
+            part.part = true;
+            part.search = Some(Search { over, path: path.clone() });
+        }
+        let sizes = parts.iter().map(|part| u32::try_from(part.handed.len()).unwrap_or(u32::MAX)).collect();
+        self.report(Report::Cut { batch: whole, parts: sizes, reason });
+        if self.planted(Bug::RightHalfFirst) {
+            parts.reverse();
+        }
+        self.line_up(id, parts);
+    }
+
+    /// Puts batches before everything else that the lane has not begun.
+    pub(super) fn line_up(
+        &mut self,
+        id: LaneId,
+        batches: impl IntoIterator<Item = Batch<R>, IntoIter: DoubleEndedIterator>,
+    ) {
+        let now = self.now;
+        let lane = self.lanes.entry(id).or_insert_with(|| crate::lane::Lane::new(now));
+        for batch in batches.into_iter().rev() {
+            lane.parts.push_front(batch);
+        }
+    }
+
+    pub(super) fn set_state(&mut self, id: LaneId, state: LaneState<R>) {
+        if let Some(lane) = self.lanes.get_mut(&id) {
+            lane.state = state;
+        }
+    }
+
+    fn clear_budgets(&mut self, spans: &[Span]) {
+        for span in spans {
+            if let Some(owned) = self.partitions.get_mut(&span.partition) {
+                owned.clear_budget();
             }
         }
     }
@@ -90,7 +230,7 @@ impl<R: Clone> Machine<R> {
         let (retries, faults) = match answer {
             Answer::Outcome(Outcome::Retryable { .. }) => (1, 0),
             Answer::Fault(_) => (0, 1),
-            Answer::Outcome(Outcome::Ok | Outcome::Fatal { .. }) | Answer::Cancelled => return self.spent(batch),
+            Answer::Outcome(Outcome::Ok(_) | Outcome::Fatal { .. }) | Answer::Cancelled => return self.spent(batch),
         };
         let forget_faults = retries > 0 && self.planted(Bug::ResetFaultsOnRetryable);
         let (one_retry, no_fault) = (self.planted(Bug::UnlimitedRetries), self.planted(Bug::UnlimitedFaults));
@@ -107,32 +247,8 @@ impl<R: Clone> Machine<R> {
         self.spent(batch)
     }
 
-    /// All of the batch is done: its parts of the partitions that are still owned are to be committed (B3).
-    fn settle(&mut self, id: LaneId, out: &Out<R>, mut live: Vec<Span>) {
-        self.report(Report::BatchOk { batch: out.batch.id, records: live.iter().map(|span| span.records).sum() });
-        if self.planted(Bug::ForgetKeptPartOfBatch) && live.len() < out.batch.spans.len() {
-            live.clear();
-        }
-        if self.planted(Bug::CommitFirstPartitionOnly) {
-            live.truncate(1);
-        }
-        self.misplace(&mut live);
-        for span in &live {
-            if let Some(owned) = self.partitions.get_mut(&span.partition) {
-                owned.clear_budget();
-            }
-        }
-        if self.planted(Bug::ResetAttemptsOnOtherSuccess) {
-            self.partitions.values_mut().for_each(crate::positions::Owned::clear_budget);
-        }
-        self.want_done(&live, out.plugin);
-        if let Some(lane) = self.lanes.get_mut(&id) {
-            lane.state = LaneState::Settling(live);
-        }
-    }
-
     /// A batch failed and does not come again here: nothing of it is committed.
-    fn give_up(&mut self, batch: &Batch<R>, attempt: u32, reason: &str) {
+    pub(super) fn give_up(&mut self, batch: &Batch<R>, attempt: u32, reason: &str) {
         self.report(Report::GivenUp { batch: batch.id, attempt, reason: reason.to_owned() });
     }
 
@@ -157,9 +273,9 @@ impl<R: Clone> Machine<R> {
     }
 
     /// Puts a failed batch in line again: from memory, or by reading it again.
-    fn redeliver(&mut self, id: LaneId, batch: Batch<R>, delay: Duration) {
+    fn redeliver(&mut self, batch: Batch<R>, delay: Duration) -> LaneState<R> {
         let until = self.now.after(delay);
-        let Some(mut front) = self.blocked_by(batch) else { return };
+        let Some(mut front) = self.blocked_by(batch) else { return LaneState::Filling };
         match self.policy.retry.redeliver {
             Redeliver::Memory => front.batch = front.batch.map(|batch| self.shortened(batch)),
             Redeliver::Seek => {
@@ -169,17 +285,20 @@ impl<R: Clone> Machine<R> {
                 }
             }
         }
-        if let Some(lane) = self.lanes.get_mut(&id) {
-            lane.state = LaneState::Waiting { front, until };
-        }
+        LaneState::Waiting { front, until }
     }
 
     /// What blocks the lane after this batch failed: as much of it as will come again from here, and the partitions that
     /// are being read again already. `None` when all of it goes away.
-    fn blocked_by(&self, batch: Batch<R>) -> Option<Blocked<R>> {
+    pub(super) fn blocked_by(&self, batch: Batch<R>) -> Option<Blocked<R>> {
         let read_again = |span: &&Span| self.stays(span) && self.is_moving(span.partition);
         let read_again = batch.spans.iter().filter(read_again).map(|span| span.partition).collect();
-        Blocked::by(batch.retain(|span| self.stays(span) && !self.is_moving(span.partition)), read_again)
+        Blocked::by(self.what_stays(batch), read_again)
+    }
+
+    /// As much of a batch as will come again from here.
+    fn what_stays(&self, batch: Batch<R>) -> Option<Batch<R>> {
+        batch.retain(|span| self.stays(span) && !self.is_moving(span.partition))
     }
 
     /// What is lost or being revoked does not come again here.
@@ -191,16 +310,44 @@ impl<R: Clone> Machine<R> {
         self.partitions.get(&partition).is_some_and(|owned| matches!(owned.reading, Reading::Moving(_)))
     }
 
-    fn hold(&mut self, id: LaneId, batch: Batch<R>, cause: &StopReason) {
+    fn hold(&mut self, batch: Batch<R>, cause: &StopReason) -> LaneState<R> {
         let reason = match cause {
             StopReason::Fatal { reason } => HeldReason::Fatal { batch: batch.id, reason: reason.clone() },
             StopReason::Exhausted { reason } => HeldReason::Exhausted { batch: batch.id, reason: reason.clone() },
-            StopReason::Asked | StopReason::Abandoned { .. } | StopReason::Fenced | StopReason::CommitRefused => return,
+            StopReason::Asked
+            | StopReason::Abandoned { .. }
+            | StopReason::Fenced
+            | StopReason::CommitRefused
+            | StopReason::TooManyDeadLetters { .. } => return LaneState::Filling,
         };
-        let Some(front) = self.blocked_by(batch) else { return };
-        if let Some(lane) = self.lanes.get_mut(&id) {
-            lane.state = LaneState::Held { front, reason: reason.clone() };
-            self.report(Report::Held { reason });
-        }
+        self.hold_for(batch, reason)
+    }
+
+    /// Blocks the lane on purpose with as much of a batch as will come again from here.
+    pub(super) fn hold_for(&mut self, batch: Batch<R>, reason: HeldReason) -> LaneState<R> {
+        let Some(front) = self.blocked_by(batch) else { return LaneState::Filling };
+        self.report(Report::Held { reason: reason.clone() });
+        LaneState::Held { front, reason }
+    }
+}
+
+/// An answer that contradicts itself is a fault, whatever it says: nothing of it is guessed.
+fn sound<R>(answer: Answer, batch: &Batch<R>) -> Answer {
+    let records = u32::try_from(batch.handed.len()).unwrap_or(u32::MAX);
+    let contradiction = match &answer {
+        Answer::Outcome(outcome) => outcome.contradiction(records),
+        Answer::Fault(_) | Answer::Cancelled => None,
+    };
+    match contradiction {
+        Some(detail) => Answer::Fault(Fault { class: FaultClass::Contract, detail }),
+        None => answer,
+    }
+}
+
+/// The record that the plugin blames.
+fn suspect(answer: &Answer) -> Option<usize> {
+    match answer {
+        Answer::Outcome(Outcome::Retryable { suspect, .. }) => suspect.map(|index| index as usize),
+        Answer::Outcome(Outcome::Ok(_) | Outcome::Fatal { .. }) | Answer::Fault(_) | Answer::Cancelled => None,
     }
 }

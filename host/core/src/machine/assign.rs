@@ -134,9 +134,12 @@ impl<R: Clone> Machine<R> {
         if matches!(self.phase, Phase::Leaving { .. } | Phase::Stopped) {
             return false;
         }
-        let out = self.lanes.get(&self.lane_of(partition)).and_then(|lane| lane.out());
-        let with_guest = out.is_some_and(|out| !out.cancelled && out.batch.covers(partition));
-        with_guest || !(owned.commit.settled() || self.planted(Bug::AnswerRevokeBeforeCommitEnded))
+        let lane = self.lanes.get(&self.lane_of(partition));
+        let blind = self.planted(Bug::AnswerRevokeBeforeProduced);
+        let at_work = lane.is_some_and(|lane| {
+            if blind { lane.is_out() && lane.is_at_work_on(partition) } else { lane.is_at_work_on(partition) }
+        });
+        at_work || !(owned.commit.settled() || self.planted(Bug::AnswerRevokeBeforeCommitEnded))
     }
 
     /// The partition cannot be read at its position: held until an operator decides (O1).

@@ -20,15 +20,15 @@ impl<R: Clone> Machine<R> {
         self.ask_unknown();
         let mut due: BTreeMap<PluginId, Vec<CommitOffset>> = BTreeMap::new();
         let twice = self.planted(Bug::TwoCommitsInFlight);
-        for (&partition, owned) in &self.partitions {
+        let idle_too = self.planted(Bug::RewriteIdleCommits);
+        for (&partition, owned) in &mut self.partitions {
+            owned.commit.end_backoff(self.now);
             let ready = match owned.commit.phase {
                 CommitPhase::Idle => true,
-                CommitPhase::Backoff(until) => until <= self.now,
                 CommitPhase::InFlight(_, sent) => twice && owned.commit.due().is_some_and(|due| due.next > sent),
-                CommitPhase::Asking(..) | CommitPhase::Unknown { .. } => false,
+                CommitPhase::Backoff(_) | CommitPhase::Asking(..) | CommitPhase::Unknown { .. } => false,
             };
-            let wish =
-                owned.commit.due().or(if self.planted(Bug::RewriteIdleCommits) { owned.commit.wanted } else { None });
+            let wish = owned.commit.due().or(owned.commit.wanted.filter(|_| idle_too));
             if let (true, Some(wish)) = (ready, wish) {
                 due.entry(wish.plugin).or_default().push(CommitOffset {
                     partition,
@@ -141,11 +141,14 @@ impl<R: Clone> Machine<R> {
             let wait = if spacing { wait } else { Duration::ZERO };
             longest = longest.max(wait);
             let again = self.now.after(wait);
-            owned.commit.phase = match error {
-                RequestError::Unknown if !skip_lookup => CommitPhase::Unknown { sent: next, not_before: again },
-                _ => CommitPhase::Backoff(again),
+            // What is wanted now may lie before what was sent: that may have been done, whatever the error says.
+            let in_doubt =
+                error == RequestError::Unknown || owned.commit.wanted.is_some_and(|wanted| wanted.next < next);
+            owned.commit.phase = if in_doubt && !skip_lookup {
+                CommitPhase::Unknown { sent: next, not_before: again }
+            } else {
+                CommitPhase::Backoff(again)
             };
-            owned.commit.rest_if_done();
             let may_give_up = running && owned.revoking.is_none() && !owned.commit.is_of_no_record() && !for_ever;
             if owned.commit.tries >= tries_max && error == RequestError::Temporary && may_give_up {
                 given_up.push(partition);
@@ -166,7 +169,7 @@ impl<R: Clone> Machine<R> {
             owned.commit.tries = 0;
         }
         let id = self.lane_of(partition);
-        if let Some(Lane { state: LaneState::Settling(spans), .. }) = self.lanes.get_mut(&id) {
+        if let Some(Lane { state: LaneState::Settling { spans, .. }, .. }) = self.lanes.get_mut(&id) {
             spans.retain(|span| span.partition != partition);
         }
         self.rewind(partition);
@@ -214,7 +217,7 @@ impl<R: Clone> Machine<R> {
     pub(super) fn finish_settled(&mut self) {
         let partitions = &self.partitions;
         for lane in self.lanes.values_mut() {
-            let LaneState::Settling(spans) = &lane.state else { continue };
+            let LaneState::Settling { spans, then } = &mut lane.state else { continue };
             let settled = spans.iter().all(|span| match partitions.get(&span.partition) {
                 Some(owned) if owned.assigned == span.assigned => {
                     owned.commit.confirmed.is_some_and(|confirmed| confirmed >= span.next)
@@ -222,7 +225,7 @@ impl<R: Clone> Machine<R> {
                 Some(_) | None => true,
             });
             if settled {
-                lane.state = LaneState::Filling;
+                lane.state = std::mem::replace(&mut **then, LaneState::Filling);
             }
         }
     }

@@ -1,11 +1,13 @@
 //! From records to hand-overs: what is taken in, when a batch closes, which lane is next.
 
+use super::answer::Done;
 use super::assign::owns;
 use super::misbehave::misjudged_intake;
 use super::{Machine, Phase};
 use crate::batch::Batch;
 use crate::io::{Action, BatchId, ClosedBy, Delivery, HeldReason, Passed, Report};
 use crate::lane::{Blocked, Front, Lane, LaneState, Out};
+use crate::outcome::Effects;
 use crate::planted::Bug;
 use crate::policy::Scope;
 use crate::positions::{LaneId, Owned, Reading};
@@ -105,36 +107,42 @@ impl<R: Clone> Machine<R> {
     fn is_ready(&mut self, id: LaneId) -> bool {
         let now = self.now;
         let limits = self.limits();
+        let put_aside = self.policy.dead_letters.is_some();
         let two_out = self.planted(Bug::TwoBatchesOut);
         let unsettled = self.planted(Bug::DeliverWhileSettling);
         let Some(lane) = self.lanes.get_mut(&id) else { return false };
         let free = match lane.state {
             LaneState::Filling => true,
             LaneState::Out(_) => two_out,
-            LaneState::Settling(_) => unsettled,
-            LaneState::Waiting { .. } | LaneState::Held { .. } => false,
+            LaneState::Settling { .. } => unsettled,
+            LaneState::Producing(_) | LaneState::Waiting { .. } | LaneState::Held { .. } => false,
         };
         if !free {
             return false;
         }
-        match lane.front(now, &limits) {
+        if !lane.parts.is_empty() {
+            return true;
+        }
+        match lane.front(now, &limits, put_aside) {
             Front::Ready(..) => true,
             Front::Empty | Front::DueAt(_) => self.planted(Bug::DeliverEmptyBatch) && self.batch_was_taken_away(id),
-            Front::TooLarge(facts) => {
-                self.handle_too_large(id, facts);
+            Front::Impossible(facts) => {
+                self.hold_impossible(id, facts);
                 false
             }
         }
     }
 
-    fn handle_too_large(&mut self, id: LaneId, facts: RecordFacts) {
+    /// The lane's next record can never be handed over, and there is no place to put it aside.
+    fn hold_impossible(&mut self, id: LaneId, facts: RecordFacts) {
         let skip = self.planted(Bug::SkipOversizedRecord);
         let Some(lane) = self.lanes.get_mut(&id) else { return };
         if skip {
             lane.cut(1);
             return;
         }
-        let reason = HeldReason::RecordTooLarge { facts };
+        let reason =
+            if facts.undecodable { HeldReason::Undecodable { facts } } else { HeldReason::RecordTooLarge { facts } };
         let front = Blocked { batch: None, read_again: vec![facts.partition] };
         lane.state = LaneState::Held { front, reason: reason.clone() };
         self.report(Report::Held { reason });
@@ -143,24 +151,41 @@ impl<R: Clone> Machine<R> {
     fn deliver_from(&mut self, id: LaneId) {
         let now = self.now;
         let limits = self.limits();
+        let put_aside = self.policy.dead_letters.is_some();
         let Some(lane) = self.lanes.get_mut(&id) else { return };
-        let (records, closed_by) = match lane.front(now, &limits) {
+        if let Some(part) = lane.parts.pop_front() {
+            return self.begin(id, part);
+        }
+        let (records, closed_by) = match lane.front(now, &limits, put_aside) {
             Front::Ready(records, closed_by) => (records, closed_by),
-            Front::Empty | Front::DueAt(_) | Front::TooLarge(_) => (0, ClosedBy::Wait),
+            Front::Empty | Front::DueAt(_) | Front::Impossible(_) => (0, ClosedBy::Wait),
         };
         let records = lane.cut(records);
         if closed_by == ClosedBy::Bytes && self.planted(Bug::LoseRecordThatDidNotFit) {
             self.lanes.get_mut(&id).map(|lane| lane.cut(1));
         }
         self.ids.batch += 1;
+        let takes_all = self.planted(Bug::HandOverUndecodable);
+        let takes = |facts: &RecordFacts| takes_all || limits.can_be_handed_over(facts);
         let partitions = &self.partitions;
         let assigned = |partition| partitions.get(&partition).map(|owned| owned.assigned);
-        let batch = Batch::close(BatchId(self.ids.batch), records, closed_by, assigned);
-        self.hand_over(id, batch);
+        let batch = Batch::close(BatchId(self.ids.batch), records, closed_by, takes, assigned);
+        self.begin(id, batch);
+    }
+
+    /// Gives a batch to the guest, or what is left for others where it holds nothing for one (A6).
+    pub(super) fn begin(&mut self, id: LaneId, batch: Batch<R>) {
+        if batch.handed.is_empty() && !batch.records.is_empty() && !self.planted(Bug::HandOverWhatIsPutAside) {
+            let plugin = self.plugin;
+            let done = Done { batch, effects: Effects::NONE, delivery: None, attempt: 0, plugin };
+            self.finish(id, done, LaneState::Filling);
+        } else {
+            self.hand_over(id, batch);
+        }
     }
 
     /// Gives a batch to the guest.
-    pub(super) fn hand_over(&mut self, id: LaneId, batch: Batch<R>) {
+    fn hand_over(&mut self, id: LaneId, batch: Batch<R>) {
         let delivery = self.ids.delivery();
         let spent = self.spent(&batch);
         let attempt = spent.retries.saturating_add(spent.faults).saturating_add(1);
@@ -173,10 +198,11 @@ impl<R: Clone> Machine<R> {
             batch: batch.id,
             attempt,
             plugin: self.plugin,
-            records: std::sync::Arc::clone(&batch.records),
+            records: std::sync::Arc::clone(&batch.handed),
             places: batch.places(),
             bytes: batch.bytes,
             closed_by: batch.closed_by,
+            part: batch.part,
         }));
         let now = self.now;
         let lane = self.lanes.entry(id).or_insert_with(|| Lane::new(now));
@@ -189,17 +215,23 @@ impl<R: Clone> Machine<R> {
         let may_deliver = self.may_deliver();
         let limits = self.limits();
         let by_record_only = self.planted(Bug::WaitNeedsRecord);
+        let put_aside = self.policy.dead_letters.is_some();
         let now = self.now;
         self.lanes
             .values_mut()
             .filter_map(|lane| match lane.state {
                 LaneState::Waiting { until, .. } => may_deliver.then_some(until),
-                LaneState::Filling if may_deliver && !by_record_only => match lane.front(now, &limits) {
+                LaneState::Filling if may_deliver && !lane.parts.is_empty() => Some(now),
+                LaneState::Filling if may_deliver && !by_record_only => match lane.front(now, &limits, put_aside) {
                     Front::DueAt(due) => Some(due),
                     Front::Ready(..) => Some(now),
-                    Front::Empty | Front::TooLarge(_) => None,
+                    Front::Empty | Front::Impossible(_) => None,
                 },
-                LaneState::Filling | LaneState::Out(_) | LaneState::Settling(_) | LaneState::Held { .. } => None,
+                LaneState::Filling
+                | LaneState::Out(_)
+                | LaneState::Producing(_)
+                | LaneState::Settling { .. }
+                | LaneState::Held { .. } => None,
             })
             .min()
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::Machine;
 use crate::batch::{Batch, Span};
-use crate::decide::Spent;
-use crate::io::RequestError;
+use crate::decide::{Decision, Spent};
+use crate::io::{DeadLetter, LetterClass, ProduceError, RequestError};
 use crate::outcome::{Answer, FaultClass, Outcome};
 use crate::planted::Bug;
 use crate::policy::BatchLimits;
@@ -98,15 +98,43 @@ impl<R: Clone> Machine<R> {
     }
 
     pub(super) fn misheard(&self, answer: Answer) -> Answer {
-        let ok = Answer::Outcome(Outcome::Ok);
+        let ok = Answer::Outcome(Outcome::OK);
         match answer {
             Answer::Outcome(Outcome::Retryable { .. }) if self.planted(Bug::TreatRetryableAsOk) => ok,
             Answer::Fault(fault) if fault.class == FaultClass::Exit && self.planted(Bug::TreatExitAsOk) => ok,
             Answer::Outcome(Outcome::Fatal { reason }) if self.planted(Bug::TreatFatalAsRetryable) => {
-                Answer::Outcome(Outcome::Retryable { reason, after: None })
+                Answer::Outcome(Outcome::retryable(reason, None))
             }
             Answer::Outcome(_) | Answer::Fault(_) | Answer::Cancelled => answer,
         }
+    }
+
+    pub(super) fn misdecided(&self, decision: Decision) -> Decision {
+        match decision {
+            Decision::Cut { reason, .. } if self.planted(Bug::PutWholeBatchAside) => {
+                Decision::PutAside { class: LetterClass::Retries, reason }
+            }
+            decision => decision,
+        }
+    }
+
+    /// How much of a batch counts as done when the plugin says that a part of it is.
+    pub(super) fn miscounted(&self, completed: usize, batch: &Batch<R>) -> usize {
+        if completed > 0 && self.planted(Bug::CommitAllOfPartial) { batch.handed.len() } else { completed }
+    }
+
+    pub(super) fn misaddressed(&self, mut letters: Vec<DeadLetter<R>>) -> Vec<DeadLetter<R>> {
+        letters.retain(|letter| match letter.verdict.class {
+            LetterClass::Undecodable | LetterClass::TooLarge => !self.planted(Bug::ForgetUndecodable),
+            LetterClass::Rejected => !self.planted(Bug::ForgetRejected),
+            LetterClass::Skipped => !self.planted(Bug::SkipWithoutLetter),
+            LetterClass::Fault(_) | LetterClass::Retries => true,
+        });
+        letters
+    }
+
+    pub(super) fn misproduced(&self, result: Result<(), ProduceError>) -> Result<(), ProduceError> {
+        if self.planted(Bug::TreatFailedProduceAsDone) { Ok(()) } else { result }
     }
 
     pub(super) fn misjudged(&self, delay: Duration, spent: Spent) -> Duration {

@@ -1,7 +1,7 @@
 //! What an operator asks for while the machine runs: pause, resume, retry, another plugin version; and memory pressure.
 
 use super::{Machine, Phase};
-use crate::io::{HeldReason, PluginId, Report};
+use crate::io::{HeldReason, LetterClass, PluginId, Report, Verdict};
 use crate::lane::{Blocked, LaneState};
 use crate::planted::Bug;
 use crate::positions::{Owned, Reading};
@@ -55,15 +55,26 @@ impl<R: Clone> Machine<R> {
         let now = self.now;
         let mut released = Vec::new();
         for lane in self.lanes.values_mut() {
-            let state = std::mem::replace(&mut lane.state, LaneState::Filling);
-            lane.state = match state {
-                LaneState::Waiting { front, .. } => LaneState::Waiting { front, until: now },
-                LaneState::Held { front, reason } => {
-                    released.push(reason);
-                    LaneState::Waiting { front, until: now }
-                }
-                state @ (LaneState::Filling | LaneState::Out(_) | LaneState::Settling(_)) => state,
-            };
+            released.extend(lane.release(now, |front| front));
+            // What is tried anew is searched anew, if it has to be.
+            lane.forget_search();
+        }
+        self.report_released(released);
+    }
+
+    /// Batches that are held are put aside: what they hold is written to the dead-letter topic, for the operator's reason.
+    /// Without such a topic nothing is skipped.
+    pub(super) fn handle_skip(&mut self, reason: &str) {
+        if self.phase != Phase::Running || self.policy.dead_letters.is_none() {
+            return;
+        }
+        let mut released = Vec::new();
+        for lane in self.lanes.values_mut().filter(|lane| lane.is_held()) {
+            // What is not in memory any more has to come, and to fail, once again.
+            released.extend(lane.release(self.now, |front| Blocked {
+                batch: front.batch.map(|batch| batch.condemn(Verdict::of(LetterClass::Skipped, reason, 0))),
+                ..front
+            }));
         }
         self.report_released(released);
     }
@@ -78,7 +89,8 @@ impl<R: Clone> Machine<R> {
         let mut given_up = Vec::new();
         for lane in self.lanes.values() {
             if let LaneState::Waiting { front, .. } | LaneState::Held { front, .. } = &lane.state {
-                given_up.extend(front.batch.iter().flat_map(|batch| &batch.spans).map(|span| span.partition));
+                let batches = front.batch.iter().chain(&lane.parts);
+                given_up.extend(batches.flat_map(|batch| &batch.spans).map(|span| span.partition));
             }
         }
         for partition in given_up {
@@ -100,7 +112,7 @@ impl<R: Clone> Machine<R> {
             let Some(lane) = self.lanes.get_mut(&id) else { continue };
             match std::mem::replace(&mut lane.state, LaneState::Filling) {
                 LaneState::Waiting { front: Blocked { batch: Some(batch), .. }, .. } if may_deliver => {
-                    self.hand_over(id, batch);
+                    self.begin(id, batch);
                 }
                 LaneState::Waiting { front: Blocked { batch: None, .. }, .. } => {}
                 state => lane.state = state,

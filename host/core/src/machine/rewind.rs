@@ -75,12 +75,11 @@ impl<R: Clone> Machine<R> {
     }
 
     /// The committed offset means something only when nothing of ours can still move it: no commit on its way or due, no
-    /// guest at work on records of the partition. Asked earlier, the answer would lead back behind what is done.
+    /// guest at work on records of the partition, nothing of it being written. Asked earlier, the answer would lead back behind what is done.
     pub(super) fn rewind_waits(&self, partition: Partition) -> bool {
         let Some(owned) = self.partitions.get(&partition) else { return false };
-        let out = self.lanes.get(&self.lane_of(partition)).and_then(|lane| lane.out());
-        let with_guest = out.is_some_and(|out| !out.cancelled && out.batch.covers(partition));
-        with_guest || owned.commit.in_flight() || !(owned.commit.settled() || owned.commit.only_start())
+        let at_work = self.lanes.get(&self.lane_of(partition)).is_some_and(|lane| lane.is_at_work_on(partition));
+        at_work || owned.commit.in_flight() || !(owned.commit.settled() || owned.commit.only_start())
     }
 
     /// What is going away, or a machine that is ending, is not read again.
@@ -155,6 +154,7 @@ impl<R: Clone> Machine<R> {
             Some(next) => {
                 moving.step = Step::Seek(next);
                 moving.tries = 0;
+                owned.commit.end_doubt();
                 match committed {
                     Some(committed) if !to_start && !to_last => owned.commit.learn(committed),
                     Some(_) => {}

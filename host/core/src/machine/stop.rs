@@ -2,7 +2,7 @@
 
 use super::{Machine, Phase};
 use crate::io::{Action, StopReason, Unfinished};
-use crate::lane::LaneState;
+use crate::lane::{LaneState, Producing};
 use crate::planted::Bug;
 
 impl<R: Clone> Machine<R> {
@@ -27,10 +27,14 @@ impl<R: Clone> Machine<R> {
         let keep = self.planted(Bug::DeliverAfterStop);
         for lane in self.lanes.values_mut() {
             lane.forget(|_| keep);
-            match lane.state {
+            lane.parts.clear();
+            match &mut lane.state {
                 LaneState::Waiting { .. } if wait_for_backoff => {}
                 LaneState::Waiting { .. } | LaneState::Held { .. } => lane.state = LaneState::Filling,
-                LaneState::Filling | LaneState::Out(_) | LaneState::Settling(_) => {}
+                LaneState::Producing(Producing { then, .. }) | LaneState::Settling { then, .. } => {
+                    **then = LaneState::Filling;
+                }
+                LaneState::Filling | LaneState::Out(_) => {}
             }
         }
     }
@@ -52,15 +56,21 @@ impl<R: Clone> Machine<R> {
         }
     }
 
-    /// What is in flight: a batch with the guest, or else the commit of one.
+    /// What is in flight: a batch with the guest, or else what one made, or the commit of one.
     fn unfinished(&self) -> Option<Unfinished> {
         let with_guest = self.lanes.values().any(|lane| match &lane.state {
             LaneState::Out(out) => !out.cancelled,
             LaneState::Waiting { .. } => self.planted(Bug::IgnoreStopInBackoff),
-            LaneState::Filling | LaneState::Settling(_) | LaneState::Held { .. } => false,
+            LaneState::Filling | LaneState::Producing(_) | LaneState::Settling { .. } | LaneState::Held { .. } => false,
         });
-        let settling = || self.lanes.values().any(|lane| matches!(lane.state, LaneState::Settling(_)));
-        if with_guest { Some(Unfinished::Batch) } else { settling().then_some(Unfinished::Commit) }
+        let any = |is: fn(&LaneState<R>) -> bool| self.lanes.values().any(|lane| is(&lane.state));
+        if with_guest {
+            Some(Unfinished::Batch)
+        } else if any(|state| matches!(state, LaneState::Producing(_))) {
+            Some(Unfinished::Writing)
+        } else {
+            any(|state| matches!(state, LaneState::Settling { .. })).then_some(Unfinished::Commit)
+        }
     }
 
     /// The second signal: what is unfinished stays uncommitted (S2).
@@ -93,6 +103,7 @@ impl<R: Clone> Machine<R> {
         let actions = &mut self.actions;
         for lane in self.lanes.values_mut() {
             lane.forget(|_| false);
+            lane.parts.clear();
             match &mut lane.state {
                 LaneState::Out(out) if !out.cancelled => {
                     out.cancelled = true;
@@ -100,7 +111,8 @@ impl<R: Clone> Machine<R> {
                 }
                 LaneState::Out(_) => {}
                 state @ (LaneState::Filling
-                | LaneState::Settling(_)
+                | LaneState::Producing(_)
+                | LaneState::Settling { .. }
                 | LaneState::Waiting { .. }
                 | LaneState::Held { .. }) => *state = LaneState::Filling,
             }

@@ -1,0 +1,208 @@
+//! From a batch that is done to its commit: what it made is written first, and acknowledged (D1).
+
+use super::answer::Done;
+use super::{Machine, Phase};
+use crate::backoff;
+use crate::batch::{Batch, Span};
+use crate::io::{
+    Action, DeadLetter, HeldReason, LetterClass, PluginId, ProduceError, Production, Report, RequestId, StopReason,
+};
+use crate::lane::{Blocked, LaneState, Producing};
+use crate::planted::Bug;
+use crate::positions::LaneId;
+use crate::record::{Offset, Partition};
+use crate::time::Moment;
+
+/// What a batch waits for when the brokers did not take what it made.
+const NOT_WRITTEN: &str = "what has to be written before the commit was not";
+
+impl<R: Clone> Machine<R> {
+    /// A batch is done: what it made is written, then its parts of the partitions that are still owned are committed (B3).
+    pub(super) fn finish(&mut self, id: LaneId, done: Done<R>, then: LaneState<R>) {
+        let Done { batch, effects, delivery, attempt, plugin } = done;
+        let mut letters = self.misaddressed(batch.letters(&effects.rejected, attempt));
+        // What is no longer ours is put aside by whoever has it now.
+        letters
+            .retain(|letter| batch.spans.iter().any(|span| self.owns_span(span) && span.holds(&letter.record.facts)));
+        if let Some(reason) = self.nowhere_to_put(&batch, &letters) {
+            return self.hold_with_rest(id, batch, then, reason);
+        }
+        let aside: Vec<(Partition, Offset)> =
+            letters.iter().map(|letter| (letter.record.facts.partition, letter.record.facts.offset)).collect();
+        if let Some(cause) = self.too_many(&batch, &aside) {
+            self.give_up(&batch, attempt, cause.words());
+            return self.drain(cause);
+        }
+        if delivery.is_some() {
+            let live = batch.spans.iter().filter(|span| self.owns_span(span)).map(|span| span.records).sum();
+            self.report(Report::BatchOk { batch: batch.id, records: live });
+        }
+        let emitted_of = delivery.filter(|_| effects.emitted > 0 && !self.planted(Bug::ForgetEmitted));
+        if letters.is_empty() && emitted_of.is_none() {
+            return self.settle(id, &batch, plugin, &aside, then);
+        }
+        let request = self.ids.request();
+        if self.planted(Bug::CommitBeforeProduced) {
+            let live: Vec<Span> = batch.spans.iter().filter(|span| self.owns_span(span)).copied().collect();
+            self.want_done(&live, plugin);
+            self.send_commits();
+        }
+        let made = Report::Produced {
+            letters: letters.iter().map(|letter| letter.verdict.class).collect(),
+            emitted: emitted_of.map_or(0, |_| u64::from(effects.emitted)),
+        };
+        self.act(Action::Produce(Production { id: request, letters, emitted_of, plugin }));
+        let then = Box::new(then);
+        self.set_state(id, LaneState::Producing(Producing { id: request, attempt, plugin, batch, aside, made, then }));
+    }
+
+    /// A record that has to be put aside where there is no place for it holds its lane.
+    fn nowhere_to_put(&self, batch: &Batch<R>, letters: &[DeadLetter<R>]) -> Option<HeldReason> {
+        let first = letters.first().filter(|_| self.policy.dead_letters.is_none())?;
+        let facts = first.record.facts;
+        Some(match first.verdict.class {
+            LetterClass::Undecodable => HeldReason::Undecodable { facts },
+            LetterClass::TooLarge => HeldReason::RecordTooLarge { facts },
+            LetterClass::Rejected | LetterClass::Fault(_) | LetterClass::Retries | LetterClass::Skipped => {
+                HeldReason::Rejected { batch: batch.id, facts, reason: first.verdict.reason.clone() }
+            }
+        })
+    }
+
+    /// So many dead letters that something else must be wrong: nothing of the batch is written or committed (D8).
+    fn too_many(&self, batch: &Batch<R>, aside: &[(Partition, Offset)]) -> Option<StopReason> {
+        let policy = self.policy.dead_letters.as_ref().filter(|_| !self.planted(Bug::IgnoreLetterLimit))?;
+        if aside.is_empty() {
+            return None;
+        }
+        batch.spans.iter().find_map(|span| {
+            let owned = self.partitions.get(&span.partition)?;
+            let reason = owned.letters.clone().add(fates(batch, aside, span.partition), policy)?;
+            Some(StopReason::TooManyDeadLetters { partition: span.partition, reason })
+        })
+    }
+
+    /// What became of a production.
+    pub(super) fn handle_produced(&mut self, request: RequestId, result: Result<(), ProduceError>) {
+        let asked = |state: &LaneState<R>| matches!(state, LaneState::Producing(producing) if producing.id == request);
+        let result = self.misproduced(result);
+        let Some((&id, lane)) = self.lanes.iter_mut().find(|(_, lane)| asked(&lane.state)) else { return };
+        let LaneState::Producing(producing) = std::mem::replace(&mut lane.state, LaneState::Filling) else { return };
+        let Producing { attempt, plugin, batch, aside, made, then, .. } = producing;
+        match result {
+            Ok(()) => {
+                lane.produce_failures = 0;
+                self.report(made);
+                self.settle(id, &batch, plugin, &aside, *then);
+            }
+            Err(_) if self.phase != Phase::Running => self.give_up(&batch, attempt, NOT_WRITTEN),
+            Err(ProduceError::Temporary(reason)) => self.produce_again(id, batch, attempt, *then, &reason),
+            Err(ProduceError::Refused(reason)) => {
+                let reason = HeldReason::NotWritten { batch: batch.id, reason };
+                self.hold_with_rest(id, batch, *then, reason);
+            }
+        }
+    }
+
+    /// What could not be written makes its batch retryable (D2): from memory, and without end, since whatever else could be
+    /// done with it would have to be written as well.
+    fn produce_again(&mut self, id: LaneId, batch: Batch<R>, attempt: u32, then: LaneState<R>, reason: &str) {
+        let Some(lane) = self.lanes.get_mut(&id) else { return };
+        lane.produce_failures = lane.produce_failures.saturating_add(1);
+        let delay =
+            backoff::delay(&self.policy.retry.backoff, lane.produce_failures, self.policy.jitter_seed ^ batch.id.0);
+        let reason = format!("{NOT_WRITTEN}: {reason}");
+        self.report(Report::Waiting { batch: batch.id, attempt, delay, fault: false, reason });
+        let until = self.now.after(delay);
+        self.block_again(id, batch, then, |front, rest_until| LaneState::Waiting {
+            front,
+            until: until.max(rest_until),
+        });
+    }
+
+    fn hold_with_rest(&mut self, id: LaneId, batch: Batch<R>, then: LaneState<R>, reason: HeldReason) {
+        let held = reason.clone();
+        if self.block_again(id, batch, then, |front, _| LaneState::Held { front, reason }) {
+            self.report(Report::Held { reason: held });
+        }
+    }
+
+    /// A batch is not done after all: it blocks the lane, and what was to follow comes behind it. False when nothing of the
+    /// batch will come again from here; what was to follow follows then.
+    fn block_again(
+        &mut self,
+        id: LaneId,
+        batch: Batch<R>,
+        then: LaneState<R>,
+        by: impl FnOnce(Blocked<R>, Moment) -> LaneState<R>,
+    ) -> bool {
+        let Some(mut front) = self.blocked_by(batch) else {
+            self.set_state(id, then);
+            return false;
+        };
+        let (rest, until) = match then {
+            LaneState::Waiting { front, until } => (Some(front), until),
+            LaneState::Held { front, reason } => {
+                self.report_released([reason]);
+                (Some(front), self.now)
+            }
+            LaneState::Filling | LaneState::Out(_) | LaneState::Producing(_) | LaneState::Settling { .. } => {
+                (None, self.now)
+            }
+        };
+        if let Some(Blocked { batch, read_again }) = rest {
+            self.line_up(id, batch);
+            front.read_again.extend(read_again);
+        }
+        self.set_state(id, by(front, until));
+        true
+    }
+
+    /// Everything that has to be written is: the commit is wished for, and the lane waits for it.
+    pub(super) fn settle(
+        &mut self,
+        id: LaneId,
+        batch: &Batch<R>,
+        plugin: PluginId,
+        aside: &[(Partition, Offset)],
+        then: LaneState<R>,
+    ) {
+        let mut live: Vec<Span> = batch.spans.iter().filter(|span| self.owns_span(span)).copied().collect();
+        if self.planted(Bug::ForgetKeptPartOfBatch) && live.len() < batch.spans.len() {
+            live.clear();
+        }
+        if self.planted(Bug::CommitFirstPartitionOnly) {
+            live.truncate(1);
+        }
+        self.misplace(&mut live);
+        for span in &live {
+            if let Some(owned) = self.partitions.get_mut(&span.partition) {
+                owned.clear_budget_before(span.next);
+            }
+        }
+        if self.planted(Bug::ResetAttemptsOnOtherSuccess) {
+            self.partitions.values_mut().for_each(crate::positions::Owned::clear_budget);
+        }
+        if let Some(policy) = &self.policy.dead_letters {
+            for span in &live {
+                if let Some(owned) = self.partitions.get_mut(&span.partition) {
+                    // Whether these are too many was asked before they were written.
+                    let _ = owned.letters.add(fates(batch, aside, span.partition), policy);
+                }
+            }
+        }
+        self.want_done(&live, plugin);
+        self.set_state(id, LaneState::Settling { spans: live, then: Box::new(then) });
+    }
+}
+
+/// For each record of a partition in a batch: true when it is put aside. Both lists are in the batch's order.
+fn fates<R>(
+    batch: &Batch<R>,
+    aside: &[(Partition, Offset)],
+    partition: Partition,
+) -> impl Iterator<Item = (Offset, bool)> {
+    let mut aside = aside.iter().filter(move |(other, _)| *other == partition).map(|(_, offset)| *offset).peekable();
+    let records = batch.records.iter().filter(move |record| record.facts.partition == partition);
+    records.map(move |record| (record.facts.offset, aside.next_if_eq(&record.facts.offset).is_some()))
+}
