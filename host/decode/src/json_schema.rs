@@ -1,0 +1,190 @@
+//! Checks JSON against a schema.
+//!
+//! The draft is the one that the schema names, or 2020-12. Nothing is fetched: what a `$ref` names stands in the schema itself, is a
+//! known meta-schema, or was handed in beside it. It does not know where schemas come from.
+
+use std::collections::HashMap;
+use std::error::Error;
+
+use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError, Validator};
+use serde_json::Value;
+
+use crate::contain::contained;
+use crate::failure::short;
+use crate::json;
+use crate::limits::Limits;
+
+/// How many broken rules are told.
+const RULES_MAX: usize = 3;
+
+/// How much is told of the path to a value, of the path to a rule, and of the rule.
+const PART_CHARS_MAX: usize = 90;
+
+/// Up to this size all broken rules are looked for, beyond it the first: each of millions of items may break one.
+const LISTED_BYTES_MAX: usize = 64 << 10;
+
+/// How much a pattern of a schema may go back and forth over a text; beyond it the text does not match.
+const BACKTRACKS_MAX: usize = 100_000;
+
+/// A schema to check with.
+#[derive(Debug)]
+pub(crate) struct JsonSchema(Validator);
+
+impl JsonSchema {
+    /// Compiles a schema, with those that it refers to by name.
+    ///
+    /// # Errors
+    /// Says what is wrong with it.
+    pub(crate) fn parse(text: &str, references: &[(&str, &str)]) -> Result<Self, String> {
+        let schema = parse(text)?;
+        let others = references.iter().map(|(name, text)| Ok(((*name).to_owned(), parse(text)?)));
+        let others = Others(others.collect::<Result<_, String>>()?);
+        let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS_MAX);
+        let options = jsonschema::options().with_retriever(others).with_pattern_options(patterns);
+        let compiled = options.build(&schema);
+        compiled.map(Self).map_err(|error| format!("it is not a JSON Schema: {}", described(&error)))
+    }
+
+    /// Checks a JSON text.
+    ///
+    /// # Errors
+    /// Says what is wrong: with the JSON, or which rules it breaks.
+    pub(crate) fn check(&self, bytes: &[u8], limits: Limits) -> Result<(), String> {
+        json::check(bytes, limits)?;
+        // It is JSON, but may hold a number that no machine type does.
+        let value: Value = serde_json::from_slice(bytes).map_err(|error| json::not_json(bytes, &error))?;
+        let broken = contained(|| self.broken(&value, bytes.len())).ok_or("the schema cannot be applied to it")?;
+        match broken {
+            None => Ok(()),
+            Some(rules) => Err(format!("it breaks its schema: {rules}")),
+        }
+    }
+
+    /// The rules that are broken, if any are.
+    fn broken(&self, value: &Value, bytes: usize) -> Option<String> {
+        let first = self.0.validate(value).err()?;
+        if bytes > LISTED_BYTES_MAX {
+            return Some(described(&first));
+        }
+        let all: Vec<_> = self.0.iter_errors(value).collect();
+        let mut told: Vec<String> = all.iter().take(RULES_MAX).map(described).collect();
+        if let Some(more) = all.len().checked_sub(RULES_MAX).filter(|more| *more > 0) {
+            told.push(format!("and {more} more"));
+        }
+        Some(told.join("; "))
+    }
+}
+
+/// Where, which rule, and what it asks for; without the value.
+fn described(error: &ValidationError<'_>) -> String {
+    let place = error.instance_path().to_string();
+    let place = if place.is_empty() { "the whole".to_owned() } else { short(&place, PART_CHARS_MAX) };
+    let rule = short(error.schema_path().as_str(), PART_CHARS_MAX);
+    format!("{place}: {} ({rule})", short(&error.masked().to_string(), PART_CHARS_MAX))
+}
+
+fn parse(text: &str) -> Result<Value, String> {
+    serde_json::from_str(text).map_err(|error| format!("it is not a JSON Schema: {error}"))
+}
+
+/// The schemas that were handed in, by the names under which they are referred to.
+struct Others(HashMap<String, Value>);
+
+impl Retrieve for Others {
+    fn retrieve(&self, uri: &Uri<String>) -> Result<Value, Box<dyn Error + Send + Sync>> {
+        // A name is relative to the schema that uses it, so that it arrives with that one's address in front.
+        let named = self.0.iter().find(|(name, _)| {
+            let front = uri.as_str().strip_suffix(name.as_str());
+            front.is_some_and(|front| front.is_empty() || front.ends_with(['/', ':']))
+        });
+        named.map(|(_, schema)| schema.clone()).ok_or_else(|| "nothing is fetched; put it into the schema".into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PERSON: &str = r#"{"type":"object","required":["name"],"properties":{
+        "name":{"type":"string","maxLength":5},"age":{"type":"integer","minimum":0},"tags":{"items":{"type":"string"}}}}"#;
+
+    fn reason(schema: &str, json: &str) -> String {
+        JsonSchema::parse(schema, &[]).unwrap().check(json.as_bytes(), Limits::default()).unwrap_err()
+    }
+
+    fn passes(schema: &JsonSchema, json: &str) -> bool {
+        schema.check(json.as_bytes(), Limits::default()).is_ok()
+    }
+
+    #[test]
+    fn what_follows_the_schema_passes_and_what_does_not_is_told_with_path_and_rule() {
+        assert!(passes(&JsonSchema::parse(PERSON, &[]).unwrap(), r#"{"name":"Ada","age":36}"#));
+        let reason = reason(PERSON, r#"{"name":"secret-name","age":-1,"tags":["a",7]}"#);
+        assert!(reason.contains("/name: ") && reason.contains("(/properties/name/maxLength)"), "{reason}");
+        assert!(reason.contains("/age: ") && reason.contains("(/properties/age/minimum)"), "{reason}");
+        assert!(reason.contains("/tags/1: ") && reason.contains("(/properties/tags/items/type)"), "{reason}");
+        assert!(!reason.contains("secret"), "values are not shown: {reason}");
+    }
+
+    #[test]
+    fn a_few_broken_rules_are_told_and_the_rest_counted() {
+        let reason = reason(PERSON, &format!(r#"{{"name":"a","tags":[{}]}}"#, ["1"; 10].join(",")));
+        assert!(reason.contains("and 7 more"), "{reason}");
+    }
+
+    #[test]
+    fn of_a_large_text_the_first_broken_rule_is_told() {
+        let reason = reason(PERSON, &format!(r#"{{"name":"a","tags":[{}]}}"#, ["1"; 100_000].join(",")));
+        assert!(reason.contains("/tags/0: ") && !reason.contains("more"), "{reason}");
+    }
+
+    #[test]
+    fn what_is_not_json_is_said_to_be_no_json() {
+        assert!(reason(PERSON, "{").contains("not JSON"));
+        assert!(reason("true", "1e999").contains("number out of range"), "{}", reason("true", "1e999"));
+    }
+
+    #[test]
+    fn nothing_is_fetched() {
+        let refused = JsonSchema::parse(r#"{"$ref":"http://127.0.0.1:1/x.json"}"#, &[]).unwrap_err();
+        assert!(refused.contains("not a JSON Schema") && refused.contains("127.0.0.1"), "{refused}");
+        assert!(JsonSchema::parse(r#"{"$ref":"file:///etc/hostname"}"#, &[]).is_err());
+        assert!(JsonSchema::parse("{", &[]).is_err() && JsonSchema::parse(r#"{"type":7}"#, &[]).is_err());
+    }
+
+    #[test]
+    fn a_schema_handed_in_is_found_by_its_name() {
+        let text = [r#"{"$ref":"amount.json"}"#, r#"{"$id":"https://e.com/a/order.json","$ref":"amount.json"}"#];
+        for text in text {
+            let schema = JsonSchema::parse(text, &[("amount.json", r#"{"type":"integer"}"#)]).unwrap();
+            assert!(passes(&schema, "1") && !passes(&schema, "\"1\""));
+        }
+        assert!(JsonSchema::parse(r#"{"$ref":"amount.json"}"#, &[("count.json", "true")]).is_err());
+        assert!(JsonSchema::parse(r#"{"$ref":"discount.json"}"#, &[("count.json", "true")]).is_err());
+    }
+
+    #[test]
+    fn schemas_that_refer_to_themselves_end() {
+        for text in [
+            r##"{"$ref":"#"}"##,
+            r##"{"allOf":[{"$ref":"#"}]}"##,
+            r##"{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"anyOf":[{"$ref":"#/$defs/a"}]}},"$ref":"#/$defs/a"}"##,
+            r##"{"not":{"$ref":"#"}}"##,
+            r##"{"if":{"$ref":"#"},"then":false}"##,
+            r##"{"$dynamicAnchor":"x","oneOf":[{"$dynamicRef":"#x"},{"type":"string"}]}"##,
+        ] {
+            if let Ok(schema) = JsonSchema::parse(text, &[]) {
+                let _ = schema.check(b"{\"a\":[1,2,{\"b\":3}]}", Limits::default());
+            }
+        }
+        let tree = JsonSchema::parse(r##"{"type":"object","additionalProperties":{"$ref":"#"}}"##, &[]).unwrap();
+        assert!(passes(&tree, r#"{"a":{"b":{}}}"#) && !passes(&tree, r#"{"a":{"b":1}}"#));
+    }
+
+    #[test]
+    fn a_pattern_that_explodes_is_given_up() {
+        let schema = r#"{"pattern":"^(?:(?=a)a|a|aa)+$"}"#;
+        let text = format!("\"{}!\"", "a".repeat(60));
+        assert!(reason(schema, &text).contains("(/pattern)"));
+    }
+}

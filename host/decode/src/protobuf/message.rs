@@ -1,0 +1,64 @@
+//! One type of message, and what its bytes become.
+//!
+//! It does not know framing.
+
+use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, SerializeOptions};
+
+use crate::contain::contained;
+use crate::failure::short;
+use crate::json_text::{JsonText, SerializeInto, Shallow};
+use crate::limits::Limits;
+
+/// How many types are named where one is missing.
+const NAMED_MAX: usize = 8;
+
+/// How much of a name is told.
+const NAME_CHARS_MAX: usize = 80;
+
+/// A type of message.
+#[derive(Clone, Debug)]
+pub(crate) struct MessageType(pub(super) MessageDescriptor);
+
+impl MessageType {
+    /// The type of that name in a descriptor set.
+    ///
+    /// # Errors
+    /// Bytes that are no descriptor set; a name that is not in it.
+    pub(crate) fn in_set(set: &[u8], name: &str) -> Result<Self, String> {
+        let pool = DescriptorPool::decode(set)
+            .map_err(|error| format!("it is not a descriptor set with all of its imports: {error}"))?;
+        pool.get_message_by_name(name.trim_start_matches('.')).map(Self).ok_or_else(|| {
+            let named: Vec<_> = pool.all_messages().filter(|message| !message.is_map_entry()).collect();
+            let some = named.iter().take(NAMED_MAX).map(|message| short(message.full_name(), NAME_CHARS_MAX));
+            let some = some.collect::<Vec<_>>().join(", ");
+            let more = if named.len() > NAMED_MAX { " …" } else { "" };
+            format!("it has no message {}; it has {some}{more}", short(name, NAME_CHARS_MAX))
+        })
+    }
+}
+
+/// The JSON text of a message.
+///
+/// # Errors
+/// Says what is wrong with it.
+pub(crate) fn decode(message: &MessageType, bytes: &[u8], limits: Limits) -> Result<Vec<u8>, String> {
+    contained(|| decoded(message, bytes, limits)).unwrap_or_else(|| Err("it breaks the decoder".to_owned()))
+}
+
+fn decoded(message: &MessageType, bytes: &[u8], limits: Limits) -> Result<Vec<u8>, String> {
+    let name = || short(message.0.full_name(), NAME_CHARS_MAX);
+    let dynamic = DynamicMessage::decode(message.0.clone(), bytes)
+        .map_err(|error| format!("it is not a Protobuf message {}: {error}", name()))?;
+    let mut text = JsonText::new(bytes.len(), limits);
+    text.push_nested(&dynamic).map_err(|error| format!("its message {} is no JSON: {error}", name()))?;
+    Ok(text.into_bytes())
+}
+
+impl SerializeInto for DynamicMessage {
+    fn serialize_into(
+        &self,
+        serializer: &mut serde_json::Serializer<&mut JsonText, Shallow>,
+    ) -> Result<(), serde_json::Error> {
+        self.serialize_with_options(serializer, &SerializeOptions::new())
+    }
+}
