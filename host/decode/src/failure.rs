@@ -2,6 +2,7 @@
 //!
 //! It does not know formats.
 
+use std::error::Error;
 use std::fmt::{self, Write as _};
 use std::time::Duration;
 
@@ -95,6 +96,20 @@ pub(crate) fn short(name: &str, chars_max: usize) -> String {
     let cut = name.char_indices().nth(chars_max).map(|(end, _)| end);
     let mark = if cut.is_some() { "…" } else { "" };
     format!("{}{mark}", name[..cut.unwrap_or(name.len())].escape_debug())
+}
+
+/// An error with its causes, where it does not name them itself.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let words = inner.to_string();
+        if !text.contains(&words) {
+            text = format!("{text}: {words}");
+        }
+        cause = inner.source();
+    }
+    text
 }
 
 #[cfg(test)]

@@ -22,7 +22,15 @@ pub(crate) fn check(bytes: &[u8], limits: Limits) -> Result<(), String> {
     let mut parser = serde_json::Deserializer::from_slice(bytes);
     let skipped = IgnoredAny::deserialize(&mut parser).and_then(|_| parser.end());
     skipped.map_err(|error| not_json(bytes, &error))?;
-    if is_deeper(bytes, limits.depth()) { Err(Exceeded::Depth(limits.depth()).to_string()) } else { Ok(()) }
+    check_depth(bytes, limits)
+}
+
+/// Checks how deeply a JSON text is nested.
+///
+/// # Errors
+/// Says that it is too deep.
+pub(crate) fn check_depth(json: &[u8], limits: Limits) -> Result<(), String> {
+    if is_deeper(json, limits.depth()) { Err(Exceeded::Depth(limits.depth()).to_string()) } else { Ok(()) }
 }
 
 /// What the parser found instead of JSON.

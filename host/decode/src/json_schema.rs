@@ -50,9 +50,9 @@ impl JsonSchema {
     /// # Errors
     /// Says what is wrong: with the JSON, or which rules it breaks.
     pub(crate) fn check(&self, bytes: &[u8], limits: Limits) -> Result<(), String> {
-        json::check(bytes, limits)?;
-        // It is JSON, but may hold a number that no machine type does.
+        // A number that no machine type holds is JSON, and cannot be compared with a rule: it is refused here.
         let value: Value = serde_json::from_slice(bytes).map_err(|error| json::not_json(bytes, &error))?;
+        json::check_depth(bytes, limits)?;
         let broken = contained(|| self.broken(&value, bytes.len())).ok_or("the schema cannot be applied to it")?;
         match broken {
             None => Ok(()),

@@ -7,6 +7,8 @@ use std::collections::HashMap;
 use apache_avro::Schema;
 use apache_avro::schema::{DecimalSchema, InnerDecimalSchema, Name, RecordSchema, UuidSchema};
 
+use crate::failure::with_causes;
+
 /// How many digits a decimal may have behind its point. A schema with more is refused: each value would be as long.
 const SCALE_MAX: usize = 1024;
 
@@ -70,7 +72,7 @@ impl AvroSchema {
     /// Says what is wrong with it.
     pub(crate) fn parse(text: &str, references: &[&str]) -> Result<Self, String> {
         let parsed = Schema::parse_str_with_list(text, references);
-        let (schema, others) = parsed.map_err(|error| format!("it is not an Avro schema: {error}"))?;
+        let (schema, others) = parsed.map_err(|error| format!("it is not an Avro schema: {}", with_causes(&error)))?;
         let mut building = Building::default();
         // The schemas that are referred to come first, so that their names are there; a reference can go in either direction.
         for other in &others {

@@ -9,7 +9,7 @@ use protox::Compiler;
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 
 use super::message::MessageType;
-use crate::failure::short;
+use crate::failure::{short, with_causes};
 
 /// How deeply brackets of a source may be nested: messages to 32 levels, and options in them. Deeper ones are refused before the
 /// compiler sees them, since it follows some of them down.
@@ -47,7 +47,7 @@ impl MessageFile {
         let mut compiler = Compiler::with_file_resolver(resolver);
         compiler.include_imports(true);
         let compiled = compiler.open_file(MAIN_FILE).map(|compiler| compiler.descriptor_pool());
-        let pool = compiled.map_err(|error| format!("it does not compile: {error}"))?;
+        let pool = compiled.map_err(|error| format!("it does not compile: {}", with_causes(&error)))?;
         pool.get_file_by_name(MAIN_FILE).map(Self).ok_or_else(|| "it compiles to nothing".to_owned())
     }
 

@@ -5,7 +5,7 @@
 use prost_reflect::{DescriptorPool, DynamicMessage, MessageDescriptor, SerializeOptions};
 
 use crate::contain::contained;
-use crate::failure::short;
+use crate::failure::{short, with_causes};
 use crate::json_text::{JsonText, SerializeInto, Shallow};
 use crate::limits::Limits;
 
@@ -26,9 +26,11 @@ impl MessageType {
     /// Bytes that are no descriptor set; a name that is not in it.
     pub(crate) fn in_set(set: &[u8], name: &str) -> Result<Self, String> {
         let pool = DescriptorPool::decode(set)
-            .map_err(|error| format!("it is not a descriptor set with all of its imports: {error}"))?;
+            .map_err(|error| format!("it is not a descriptor set with all of its imports: {}", with_causes(&error)))?;
         pool.get_message_by_name(name.trim_start_matches('.')).map(Self).ok_or_else(|| {
-            let named: Vec<_> = pool.all_messages().filter(|message| !message.is_map_entry()).collect();
+            let is_own =
+                |message: &MessageDescriptor| !message.is_map_entry() && message.package_name() != "google.protobuf";
+            let named: Vec<_> = pool.all_messages().filter(is_own).collect();
             let some = named.iter().take(NAMED_MAX).map(|message| short(message.full_name(), NAME_CHARS_MAX));
             let some = some.collect::<Vec<_>>().join(", ");
             let more = if named.len() > NAMED_MAX { " …" } else { "" };
