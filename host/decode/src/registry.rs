@@ -103,7 +103,7 @@ impl Registry {
     }
 
     fn ask(&self, id: SchemaId) -> Result<closure::Fetched, Fault> {
-        let broken = || Err(Fault::Unusable(Reason::new("its schema breaks the parser")));
+        let broken = || Err(Fault::Unusable(Reason::new("it breaks the parser")));
         contained(|| closure::fetch(&self.client, id, &self.settings)).unwrap_or_else(broken)
     }
 

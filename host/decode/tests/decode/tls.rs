@@ -99,6 +99,17 @@ fn a_registry_whose_certificate_is_not_trusted_or_of_another_is_told_nothing() {
 }
 
 #[test]
+fn a_handshake_that_does_not_come_is_waited_for_within_a_bound() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    let settings = RegistrySettings { request_time_max: Duration::from_millis(300), ..RegistrySettings::new(url) };
+    let (begun, record) = (Instant::now(), framed(1, &[2]));
+    let failure = decoder(&Format::Avro(Source::Registry), &client(settings)).decode(&record, Instant::now());
+    assert!(matches!(failure, Err(Failure::Unavailable { .. })), "{failure:?}");
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+}
+
+#[test]
 fn certificates_that_cannot_be_used_are_refused_at_once() {
     let folder = Folder::new("tls-files");
     let empty = file(&folder, "empty.pem", b"nothing");
