@@ -162,7 +162,7 @@ fn conclude(
         Err(Fault::Unavailable { reason, retry_after }) => {
             state.shelf.forget(id);
             let reason = named(reason);
-            let again_in = state.outage.fail(reason.clone(), retry_after, Instant::now());
+            let again_in = state.outage.fail(reason.clone(), retry_after, asked_at, Instant::now());
             Err(Failure::Unavailable { reason, again_in })
         }
     }

@@ -59,24 +59,45 @@ fn an_outage_is_waited_out_with_growing_pauses_and_known_schemas_are_read_meanwh
 #[test]
 fn a_registry_in_trouble_is_not_asked_more_for_having_many_threads() {
     let registry = FakeRegistry::new();
-    registry.answer_id(1, Reply::Plain(503, "", ""));
+    (0..8).for_each(|id| registry.answer_id(id, Reply::Plain(503, "", "")));
     let decoder = Arc::new(decoder(&Format::Avro(Source::Registry), &registry.client()));
+    let first = wait(&decoder, &framed(0, &[2])).expect("it is in trouble");
     let until = Instant::now() + Duration::from_millis(1800);
-    let threads: Vec<_> = (0..8)
-        .map(|_| {
-            let decoder = Arc::clone(&decoder);
-            thread::spawn(move || {
-                while Instant::now() < until {
-                    let again_in = wait(&decoder, &framed(1, &[2])).expect("it is in trouble");
-                    thread::sleep(again_in.min(Duration::from_millis(5)));
-                }
-            })
+    // Each thread wants another schema, so that it is not for that that they wait for each other.
+    let threads = (0..8).map(|id| {
+        let decoder = Arc::clone(&decoder);
+        thread::spawn(move || {
+            while Instant::now() < until {
+                let again_in = wait(&decoder, &framed(id, &[2])).expect("it is in trouble");
+                thread::sleep(again_in.min(Duration::from_millis(5)));
+            }
         })
-        .collect();
+    });
+    let threads: Vec<_> = threads.collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     // At 0, 500 and 1500 ms.
-    let asked = registry.count("/schemas/ids/1");
+    assert_eq!(first, Duration::from_millis(500));
+    let asked = registry.asked().len();
     assert!((2..=3).contains(&asked), "{asked}");
+}
+
+#[test]
+fn questions_that_fail_together_do_not_add_up_to_a_long_pause() {
+    let registry = FakeRegistry::new();
+    (0..8).for_each(|id| registry.answer_id(id, Reply::Plain(503, "", "")));
+    let decoder = Arc::new(decoder(&Format::Avro(Source::Registry), &registry.client()));
+    let begun = Arc::new(Barrier::new(8));
+    let threads = (0..8).map(|id| {
+        let (decoder, begun) = (Arc::clone(&decoder), Arc::clone(&begun));
+        thread::spawn(move || {
+            begun.wait();
+            wait(&decoder, &framed(id, &[2])).expect("it is in trouble")
+        })
+    });
+    let threads: Vec<_> = threads.collect();
+    for thread in threads {
+        assert!(thread.join().unwrap() <= Duration::from_secs(1));
+    }
 }
 
 #[test]
