@@ -8,16 +8,19 @@ use gristmill_core::io::{Action, Delivery, PluginId, StopReason};
 use gristmill_core::record::Topic;
 use gristmill_core::time::Moment;
 use gristmill_guest::{Job, Plugin, Worker};
-use gristmill_kafka::{Consumer, RecordBody};
+use gristmill_kafka::Consumer;
 use tracing::debug;
 
+use crate::body::Body;
 use crate::kafka_batch::KafkaBatch;
 use crate::narrate::{Narrator, TopicNames};
+use crate::writer::Writer;
 
 /// The edges, as the run loop uses them.
 pub(crate) struct Edges {
     pub(crate) consumer: Consumer,
     pub(crate) worker: Worker,
+    pub(crate) writer: Writer,
     /// The loaded versions by the numbers that the core knows them by.
     pub(crate) plugins: BTreeMap<PluginId, Plugin>,
     pub(crate) pipeline: Arc<str>,
@@ -31,18 +34,16 @@ impl Edges {
     ///
     /// # Errors
     /// A hand-over that no guest can take: the host's own mistake, and no fault of the plugin's.
-    pub(crate) fn apply(
-        &mut self,
-        now: Moment,
-        action: Action<RecordBody>,
-    ) -> Result<Option<StopReason>, HandOverError> {
+    pub(crate) fn apply(&mut self, now: Moment, action: Action<Body>) -> Result<Option<StopReason>, HandOverError> {
         match action {
             Action::Deliver(delivery) => self.deliver(delivery)?,
-            Action::Produce(_) => {}
+            Action::Produce(production) => {
+                let digest = self.digest(production.plugin);
+                self.writer.write(production, &digest);
+            }
             Action::Cancel(delivery) => self.worker.cancel(delivery),
             Action::Commit { id, offsets, plugin } => {
-                let metadata = self.plugins.get(&plugin).map(|plugin| plugin.digest().to_string()).unwrap_or_default();
-                self.consumer.commit(id, offsets, metadata);
+                self.consumer.commit(id, offsets, self.digest(plugin));
             }
             Action::AskCommitted { id, partitions } => self.consumer.ask_committed(id, partitions),
             Action::Seek { id, targets } => self.consumer.seek(id, targets),
@@ -54,7 +55,12 @@ impl Edges {
         Ok(None)
     }
 
-    fn deliver(&mut self, delivery: Delivery<RecordBody>) -> Result<(), HandOverError> {
+    /// The digest of a loaded version, as commits and dead letters name it.
+    fn digest(&self, plugin: PluginId) -> String {
+        self.plugins.get(&plugin).map(|plugin| plugin.digest().to_string()).unwrap_or_default()
+    }
+
+    fn deliver(&mut self, delivery: Delivery<Body>) -> Result<(), HandOverError> {
         self.narrator.note_delivery(&delivery);
         let Delivery { id, batch, attempt, plugin, records, places: _, bytes, closed_by, part } = delivery;
         debug!(batch = batch.0, attempt, records = records.len(), bytes, ?closed_by, "handed a batch over");

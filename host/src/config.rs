@@ -29,6 +29,7 @@ mod shape;
 mod tests;
 mod text;
 mod tree;
+mod writing;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,7 @@ pub use self::schema::json_schema;
 pub use self::secret::Secret;
 use self::text::Notation;
 use self::tree::Value;
+pub use self::writing::{DeadLetterConfig, WritingConfig};
 use crate::control::place;
 use crate::regular_file;
 
@@ -65,6 +67,8 @@ pub struct Config {
     pub kafka: KafkaConfig,
     /// Who gets the batches.
     pub plugin: PluginConfig,
+    /// What is written, and where to.
+    pub writing: WritingConfig,
     /// What happens while brokers or topics are not there at start.
     pub start: StartConfig,
     /// Where a running host can be talked to, if anywhere.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use gristmill_core::record::Record;
 use gristmill_guest::{BatchSource, HeaderView, RecordView, Timestamp};
-use gristmill_kafka::RecordBody;
+
+use crate::body::Body;
 
 /// The records of one hand-over.
 pub(crate) struct KafkaBatch {
-    pub(crate) records: Arc<[Record<RecordBody>]>,
+    pub(crate) records: Arc<[Record<Body>]>,
 }
 
 impl BatchSource for KafkaBatch {
@@ -18,11 +19,12 @@ impl BatchSource for KafkaBatch {
 
     fn record(&self, index: usize) -> RecordView<'_> {
         let body = &self.records[index].body;
+        let original = &body.original;
         RecordView {
-            topic: body.topic(),
-            partition: body.partition(),
-            offset: body.offset(),
-            timestamp: match body.timestamp() {
+            topic: original.topic(),
+            partition: original.partition(),
+            offset: original.offset(),
+            timestamp: match original.timestamp() {
                 gristmill_kafka::Timestamp::None => Timestamp::None,
                 gristmill_kafka::Timestamp::CreateTime(ms) => Timestamp::CreateTime(ms),
                 gristmill_kafka::Timestamp::LogAppendTime(ms) => Timestamp::LogAppendTime(ms),
@@ -33,6 +35,6 @@ impl BatchSource for KafkaBatch {
     }
 
     fn headers<'a>(&'a self, index: usize, headers: &mut Vec<HeaderView<'a>>) {
-        headers.extend(self.records[index].body.headers().map(|(name, value)| HeaderView { name, value }));
+        headers.extend(self.records[index].body.original.headers().map(|(name, value)| HeaderView { name, value }));
     }
 }

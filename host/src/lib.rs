@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod act;
+mod body;
 pub mod cli;
 mod clock;
 pub mod config;
@@ -32,3 +33,4 @@ pub mod telemetry;
 mod watchdog;
 mod whereabouts;
 mod wishes;
+mod writer;

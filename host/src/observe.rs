@@ -10,10 +10,11 @@ use gristmill_core::outcome::{Answer, Outcome};
 use gristmill_core::record::NextOffset;
 use gristmill_core::time::Moment;
 use gristmill_guest::Answered;
-use gristmill_kafka::{ClientErrorKind, Event, RecordBody, without_state};
+use gristmill_kafka::{ClientErrorKind, Event, without_state};
 use tokio::sync::watch;
 use tracing::{debug, info, warn};
 
+use crate::body::Body;
 use crate::control::{Identity, Wish};
 use crate::error_log::ErrorLog;
 use crate::exit::{self, Exit};
@@ -95,14 +96,14 @@ impl Observer {
         self
     }
 
-    pub(crate) fn note_input(&mut self, now: Moment, input: &Input<RecordBody>) {
+    pub(crate) fn note_input(&mut self, now: Moment, input: &Input<Body>) {
         if matches!(input, Input::Assigned(_) | Input::Fetched(_)) {
             self.start.reached();
         }
         self.status.note_input(now, input);
     }
 
-    pub(crate) fn note_action(&mut self, now: Moment, action: &Action<RecordBody>, topics: &impl TopicNames) {
+    pub(crate) fn note_action(&mut self, now: Moment, action: &Action<Body>, topics: &impl TopicNames) {
         if let Action::Report(Report::Assigned { partition, .. }) = action {
             self.start.found(&topics.name(partition.topic));
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use gristmill_core::Machine;
 use gristmill_core::io::PluginId;
 use gristmill_guest::{Answered, Plugin, Worker, WorkerSettings};
-use gristmill_kafka::Consumer;
+use gristmill_kafka::{Consumer, Event, Producer};
 use tokio::sync::{mpsc, watch};
 use tracing::info;
 
@@ -28,6 +28,7 @@ use crate::status::Counts;
 use crate::stderr;
 use crate::watchdog::Watchdog;
 use crate::wishes;
+use crate::writer::Writer;
 
 /// A turn of the run loop takes microseconds. One that takes this long will not end.
 const TURN_MAX: Duration = Duration::from_secs(30);
@@ -115,6 +116,8 @@ fn build(loaded: Loaded, company: Company) -> Result<Runner, Exit> {
     let (events, kafka) = mpsc::unbounded_channel();
     let settings = config.consumer_settings(clock.base());
     let instance_id = settings.instance_id().map(str::to_owned);
+    let pipeline: Arc<str> = Arc::from(config.pipeline.as_str());
+    let writer = writer(&config, &pipeline, &events)?;
     let consumer = Consumer::start(settings, events).map_err(|error| Exit::because(exit::MISFIT, error.to_string()))?;
 
     let identity = identity.with_plugin(plugin.digest().to_string());
@@ -129,8 +132,9 @@ fn build(loaded: Loaded, company: Company) -> Result<Runner, Exit> {
         edges: Edges {
             consumer,
             worker,
+            writer,
             plugins: BTreeMap::from([(first, plugin)]),
-            pipeline: Arc::from(config.pipeline.as_str()),
+            pipeline,
             close_wait_max: CLOSE_WAIT_MAX,
             narrator: Narrator::new(),
         },
@@ -142,6 +146,18 @@ fn build(loaded: Loaded, company: Company) -> Result<Runner, Exit> {
         granted: Vec::new(),
         leave_by: None,
     })
+}
+
+/// The producer's side, where there is something to write.
+fn writer(config: &Config, pipeline: &Arc<str>, events: &mpsc::UnboundedSender<Event>) -> Result<Writer, Exit> {
+    if config.writing.dead_letter.is_none() {
+        return Ok(Writer::new(None, None));
+    }
+    let settings = config.writing.producer_settings(&config.kafka);
+    let letters = config.writing.dead_letter_topic(pipeline, settings.record_bytes_max());
+    let producer = Producer::start(settings, events.clone());
+    let producer = producer.map_err(|error| Exit::because(exit::MISFIT, error.to_string()))?;
+    Ok(Writer::new(Some(producer), letters))
 }
 
 fn announce(config: &Config, plugin: &Plugin) {

@@ -7,10 +7,11 @@ use gristmill_core::Machine;
 use gristmill_core::io::{Input, StopReason};
 use gristmill_core::time::Moment;
 use gristmill_guest::Answered;
-use gristmill_kafka::{Event, RecordBody};
+use gristmill_kafka::Event;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::act::Edges;
+use crate::body::Body;
 use crate::clock::Clock;
 use crate::control::Request;
 use crate::exit::Exit;
@@ -31,7 +32,7 @@ pub(crate) struct Feeds {
 
 /// One running pipeline.
 pub(crate) struct Runner {
-    pub(crate) machine: Machine<RecordBody>,
+    pub(crate) machine: Machine<Body>,
     pub(crate) edges: Edges,
     pub(crate) feeds: Feeds,
     pub(crate) observer: Observer,
@@ -61,6 +62,11 @@ impl Runner {
         loop {
             self.watchdog.busy();
             let ended = self.carry_out();
+            let refused = self.edges.writer.take_refused();
+            if ended.is_none() && !refused.is_empty() {
+                refused.into_iter().for_each(|(id, error)| self.take(Input::Produced { id, result: Err(error) }));
+                continue;
+            }
             self.answer_wishes();
             if let Some(reason) = ended {
                 return self.end(&reason);
@@ -88,7 +94,12 @@ impl Runner {
 
     fn handle(&mut self, woken: Woken) {
         match woken {
-            Woken::Kafka(Event::Input(input)) => self.take(input),
+            Woken::Kafka(Event::Input(input)) => self.take(input.with_bodies(Body::raw)),
+            Woken::Kafka(Event::Produced { id, result }) => {
+                if let Some(result) = self.edges.writer.ended(id, result) {
+                    self.take(Input::Produced { id, result });
+                }
+            }
             Woken::Kafka(event @ Event::CloseTimedOut) => {
                 self.observer.hear(self.clock.now(), &event, &self.edges.consumer);
                 self.take(Input::Left);
@@ -155,7 +166,7 @@ impl Runner {
         self.take(Input::StopNowAsked);
     }
 
-    fn take(&mut self, input: Input<RecordBody>) {
+    fn take(&mut self, input: Input<Body>) {
         let now = self.clock.now();
         self.observer.note_input(now, &input);
         self.machine.handle(now, input);

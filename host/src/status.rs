@@ -298,14 +298,15 @@ impl Status {
                     in_hand.fail(now, now.after(*delay), *attempt, reason);
                 }
             }
+            Report::Cut { .. } => self.counts.cut += 1,
+            Report::Produced { letters, emitted } => {
+                self.counts.dead_letters += letters.len() as u64;
+                self.counts.emitted += emitted;
+            }
             Report::Held { reason } => self.hold(now, reason, topics),
             Report::Released { reason } => self.release(trouble_words(reason).0),
             Report::GivenUp { .. } | Report::LateAnswer(_) => self.in_hand = None,
-            Report::RequestFailed { .. }
-            | Report::Cut { .. }
-            | Report::Produced { .. }
-            | Report::Rewound { .. }
-            | Report::PluginSwitched { .. } => {}
+            Report::RequestFailed { .. } | Report::Rewound { .. } | Report::PluginSwitched { .. } => {}
         }
     }
 

@@ -14,6 +14,7 @@ mod chance;
 mod clean;
 mod control;
 mod corrupt;
+mod dead_letters;
 mod epochs;
 mod evicted;
 mod fixture;

@@ -12,6 +12,7 @@ mod lines;
 mod load;
 mod seen;
 mod temporary;
+mod topic;
 mod wire;
 
 pub use broker::{shared_broker, unique};
@@ -23,4 +24,5 @@ pub use load::{
 };
 pub use seen::Seen;
 pub use temporary::TemporaryFolder;
+pub use topic::{Found, read_topic};
 pub use wire::{WireRecord, put_batch};

@@ -4,6 +4,8 @@
 //! the Kafka edge sends assignments, records and seek results through one channel, so that no record overtakes the
 //! news that makes it valid.
 
+mod bodies;
+
 use std::sync::Arc;
 
 use crate::outcome::{Answer, FaultClass};

@@ -28,8 +28,14 @@ pub enum FailureClass {
     Rejected,
     /// It could not be decoded before the plugin saw it.
     Undecodable,
+    /// It is larger than the plugin can ever take.
+    TooLarge,
     /// The plugin broke on it.
     Fault,
+    /// The plugin said retryable to it, to the last attempt.
+    Retries,
+    /// An operator skipped it.
+    Skipped,
 }
 
 impl FailureClass {
@@ -39,7 +45,10 @@ impl FailureClass {
         match self {
             Self::Rejected => "rejected",
             Self::Undecodable => "undecodable",
+            Self::TooLarge => "too-large",
             Self::Fault => "fault",
+            Self::Retries => "retries",
+            Self::Skipped => "skipped",
         }
     }
 }

@@ -23,6 +23,7 @@ pub(crate) fn source(path: &str) -> Option<DefaultSource> {
     match path {
         "pipeline" => source("from", &["kafka", "group_id"]),
         "control.socket" => source("by the name of", &["pipeline"]),
+        "fault.then" | "fault.isolate" => source("by", &["dead_letter", "topic"]),
         "plugin.limits.cpu" => source("at most", &["plugin", "limits", "time"]),
         "plugin.limits.record" => source("a quarter of", &["plugin", "limits", "memory"]),
         _ => None,
@@ -52,6 +53,17 @@ impl ConfigFile {
         limits.record.unwrap_or(Size(limits.memory.0 / 4))
     }
 
+    /// What follows the last fault.
+    pub(crate) fn fault_then(&self) -> Exhausted {
+        let usual = if self.dead_letter.is_some() { Exhausted::DeadLetter } else { Exhausted::Stop };
+        self.fault.then.unwrap_or(usual)
+    }
+
+    /// Whether what fails to the last is cut in parts.
+    pub(crate) fn isolate(&self) -> bool {
+        self.fault.isolate.unwrap_or(self.dead_letter.is_some())
+    }
+
     /// The number of the last attempt and what follows it, where there is a last one.
     pub(crate) fn last_attempt(&self) -> Option<(NonZeroU32, Exhausted)> {
         match self.retry.max_attempts {
@@ -66,6 +78,8 @@ impl ConfigFile {
         let usual = || self.control_socket(runtime).display().to_string();
         filled.control.socket = self.control.socket.clone().or_else(|| self.control.enabled.then(usual));
         filled.pipeline = Some(self.pipeline_name().to_owned());
+        filled.fault.then = Some(self.fault_then());
+        filled.fault.isolate = Some(self.isolate());
         filled.plugin.limits.cpu = Some(self.cpu());
         filled.plugin.limits.record = Some(self.record());
         filled.retry.then = self.last_attempt().map(|(_, then)| then);

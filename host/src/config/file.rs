@@ -2,6 +2,8 @@
 //!
 //! It may still hold combinations that make no sense; `parse` turns it into a `Config`, which cannot.
 
+mod writing;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
@@ -11,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::quantity::{Size, Span};
 use super::scalar::{Attempts, Property};
 use super::secret::Secret;
+
+pub(crate) use writing::{DeadLetterSection, HeaderNames, ProducerSection, StopWhen};
 
 /// A gristmill pipeline: which topics, how they are cut into batches, which plugin gets them, what its answers mean.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -35,6 +39,11 @@ pub(crate) struct ConfigFile {
     /// What a fatal answer means.
     #[serde(default)]
     pub(crate) fatal: FatalSection,
+    /// Where records go that cannot be handled. Without it such a record holds the pipeline.
+    pub(crate) dead_letter: Option<DeadLetterSection>,
+    /// How records are written.
+    #[serde(default)]
+    pub(crate) producer: ProducerSection,
     /// What happens while brokers or topics are not there at start.
     #[serde(default)]
     pub(crate) start: StartSection,
@@ -224,6 +233,9 @@ pub(crate) enum Exhausted {
     Stop,
     /// Stay in the group, blocked, until an operator decides.
     Hold,
+    /// Write what fails to the dead-letter topic and go on.
+    #[serde(rename = "dead_letter")]
+    DeadLetter,
 }
 
 /// Whether the batch is handed over again from memory or read again from Kafka.
@@ -242,13 +254,16 @@ pub(crate) enum Redeliver {
 pub(crate) struct FaultSection {
     /// Attempts in all, the first one included. There is always a limit.
     pub(crate) max_attempts: NonZeroU32,
-    /// What follows the last attempt.
-    pub(crate) then: Exhausted,
+    /// What follows the last attempt. Default: "dead_letter" where there is a dead-letter topic, else "stop".
+    pub(crate) then: Option<Exhausted>,
+    /// Whether a batch that fails to the last is cut in parts until one record fails alone, and only that one is concerned. Also
+    /// after the last retryable answer. Default: true where there is a dead-letter topic.
+    pub(crate) isolate: Option<bool>,
 }
 
 impl Default for FaultSection {
     fn default() -> Self {
-        Self { max_attempts: NonZeroU32::MIN.saturating_add(2), then: Exhausted::Stop }
+        Self { max_attempts: NonZeroU32::MIN.saturating_add(2), then: None, isolate: None }
     }
 }
 

@@ -5,19 +5,14 @@ use super::findings::Findings;
 use super::tree::{KeyPath, Node, Origin, Value};
 
 /// Sections and keys that are not here yet: the path, and what this version does instead.
-const KEYS: [(&[&str], &str); 5] = [
-    (&["dead_letter"], "a record that cannot be handled stops or holds the pipeline"),
+const KEYS: [(&[&str], &str); 3] = [
     (&["sinks"], "a plugin cannot emit records"),
     (&["admin"], "a running host is talked to through its control socket, see [control]"),
     (&["plugin", "grants"], "a plugin reaches no network"),
-    (&["fault", "isolate"], "a batch that breaks the plugin is not cut in parts to find the record at fault"),
 ];
 
 /// Words that are not here yet: the path, the word, and what to write instead.
-const WORDS: [(&[&str], &str, &str); 2] = [
-    (&["batch", "scope"], "partition", "write \"consumer\""),
-    (&["fault", "then"], "dead_letter", "write \"stop\" or \"hold\""),
-];
+const WORDS: [(&[&str], &str, &str); 1] = [(&["batch", "scope"], "partition", "write \"consumer\"")];
 
 /// Refuses everything in the tree that this version does not have yet.
 pub(crate) fn refuse(findings: &mut Findings) {

@@ -15,6 +15,7 @@ use super::file::{self, ConfigFile};
 use super::findings::Findings;
 use super::property;
 use super::secret::Secret;
+use super::writing;
 use super::{Config, KafkaConfig, LimitsConfig, PluginConfig, StartConfig};
 
 /// Waits between tries of a commit: short, since the plugin is not called again meanwhile (C2).
@@ -32,6 +33,7 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, runtime: &Path, findings: &
     let kafka = kafka(&file.kafka, buffer_bytes_max(&file));
     let control = control::parse(&file, folder, runtime, findings);
     property::refuse_contradictions(&kafka, findings);
+    let writing = writing::parse(&file, &kafka, findings);
     let bytes_max = bytes_max.filter(|_| findings.is_empty())?;
     let warnings = std::mem::take(&mut findings.warnings);
     let policy = policy(&file, bytes_max);
@@ -47,7 +49,7 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, runtime: &Path, findings: &
         wait: file.start.wait.0,
         missing_topics_end: file.start.missing_topics == file::MissingTopics::Exit,
     };
-    Some(Config { pipeline, policy, kafka, plugin, start, control, warnings })
+    Some(Config { pipeline, policy, kafka, plugin, writing, start, control, warnings })
 }
 
 /// Names that must not be empty, or must be what they stand for.
@@ -168,8 +170,8 @@ fn policy(file: &ConfigFile, bytes_max: NonZeroU64) -> Policy {
         },
         fault: policy::FaultPolicy {
             attempts_max: file.fault.max_attempts,
-            isolate: false,
-            then: exhausted(file.fault.then),
+            isolate: file.isolate(),
+            then: exhausted(file.fault_then()),
             backoff,
         },
         fatal: match file.fatal.then {
@@ -177,7 +179,7 @@ fn policy(file: &ConfigFile, bytes_max: NonZeroU64) -> Policy {
             file::Fatal::Hold => policy::FatalPolicy::Hold,
         },
         commit: CommitPolicy { backoff: COMMIT_BACKOFF, tries_max: NonZeroU32::MIN.saturating_add(9) },
-        dead_letters: None,
+        dead_letters: file.dead_letter.as_ref().map(|section| dead_letters(&section.stop_when)),
         shutdown_grace: file.shutdown.grace.0,
         jitter_seed: RandomState::new().hash_one(std::process::id()),
     }
@@ -187,6 +189,14 @@ fn exhausted(then: file::Exhausted) -> policy::Exhausted {
     match then {
         file::Exhausted::Stop => policy::Exhausted::Stop,
         file::Exhausted::Hold => policy::Exhausted::Hold,
+        file::Exhausted::DeadLetter => policy::Exhausted::DeadLetter,
+    }
+}
+
+fn dead_letters(limits: &file::StopWhen) -> policy::DeadLetterPolicy {
+    policy::DeadLetterPolicy {
+        consecutive_max: Some(limits.consecutive),
+        share_max: Some(policy::Share { permille: permille(limits.ratio), of_last: limits.of_last }),
     }
 }
 

@@ -49,7 +49,8 @@ pub(crate) fn is_secret_path(path: &str) -> bool {
     if path.starts_with("plugin.settings.") {
         return true;
     }
-    path.strip_prefix("kafka.properties.").is_some_and(properties::is_secret)
+    let property = path.strip_prefix("kafka.properties.").or_else(|| path.strip_prefix("producer.properties."));
+    property.is_some_and(properties::is_secret)
 }
 
 /// True when the words of `text` say that a secret is meant.

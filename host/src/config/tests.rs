@@ -2,6 +2,7 @@
 
 mod bounds;
 mod refused;
+mod writing;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -169,12 +170,9 @@ fn all_contradictions_are_told_at_once() {
 #[test]
 fn what_a_later_version_has_is_refused_and_never_ignored() {
     let cases = [
-        ("[dead_letter]\ntopic = \"x\"", "10:2: dead_letter: this version does not have it yet"),
         ("[sinks.invoices]\ntopic = \"x\"", "sinks: this version does not have it yet"),
         ("[admin]\nlisten = \"127.0.0.1:1\"", "admin: this version does not have it yet"),
         ("[plugin.grants]\nhttp = []", "plugin.grants: this version does not have it yet"),
-        ("[fault]\nisolate = true", "fault.isolate: this version does not have it yet"),
-        ("[fault]\nthen = \"dead_letter\"", "fault.then = \"dead_letter\": this version does not have it yet"),
         ("[batch]\nscope = \"partition\"", "batch.scope = \"partition\": this version does not have it yet"),
     ];
     for (more, wanted) in cases {

@@ -30,6 +30,12 @@ pub(crate) struct Counts {
     pub(crate) retries: u64,
     /// Traps, time-outs and the like.
     pub(crate) faults: u64,
+    /// Batches that were cut in parts to find the record that fails.
+    pub(crate) cut: u64,
+    /// Records written to the dead-letter topic.
+    pub(crate) dead_letters: u64,
+    /// Records written for the plugin.
+    pub(crate) emitted: u64,
     /// Assignments, revocations and losses.
     pub(crate) rebalances: u64,
     /// Times this member was thrown out of the group for being silent.

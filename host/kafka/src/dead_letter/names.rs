@@ -5,7 +5,7 @@
 //! | `gristmill.origin.topic` `.partition` `.offset` | where the record was when it failed first |
 //! | `gristmill.origin.timestamp` | its time, milliseconds since 1970; left out when it had none |
 //! | `gristmill.origin.timestamp.type` | `create` or `append`: who set that time |
-//! | `gristmill.failure.class` | `rejected`, `undecodable` or `fault` |
+//! | `gristmill.failure.class` | `rejected`, `undecodable`, `too-large`, `fault`, `retries` or `skipped` |
 //! | `gristmill.failure.reason` | in words, at most 8 KiB |
 //! | `gristmill.failure.attempts` | how often it was tried |
 //! | `gristmill.failure.plugin` | digest of the plugin |

@@ -97,7 +97,11 @@ fn connect(headers: &mut Vec<OutgoingHeader>, record: &RecordBody, failure: &Fai
     place(headers, &names::CONNECT_ORIGIN, record);
     let stage = match failure.class {
         FailureClass::Undecodable => "VALUE_CONVERTER",
-        FailureClass::Rejected | FailureClass::Fault => "TASK_PUT",
+        FailureClass::Rejected
+        | FailureClass::TooLarge
+        | FailureClass::Fault
+        | FailureClass::Retries
+        | FailureClass::Skipped => "TASK_PUT",
     };
     let fault = failure.fault.as_ref().map(|fault| format!(".{}", fault.class.as_str())).unwrap_or_default();
     headers.push(OutgoingHeader::text(names::CONNECT_CONNECTOR, trimmed(pipeline, WORD_BYTES_MAX)));

@@ -11,7 +11,7 @@ const TOO_LONG: &str = "no time here is longer than 100 years";
 const LEAST: &str = "at least \"10ms\"";
 const ABOVE_TIME: &str = "is more than plugin.limits.time";
 
-const TIMES: [Ends; 8] = [
+const TIMES: [Ends; 9] = [
     ("kafka.drain", &[("0s", ""), ("1ns", ""), ("100years", "for the commit contradicts"), ("101years", TOO_LONG)]),
     ("batch.max_wait", &[("0s", ""), ("1ns", ""), ("100years", ""), ("101years", TOO_LONG)]),
     (
@@ -34,6 +34,17 @@ const TIMES: [Ends; 8] = [
         ],
     ),
     ("retry.max", &[("0s", "is longer than"), ("1ns", "is longer than"), ("100years", ""), ("101years", TOO_LONG)]),
+    (
+        "producer.timeout",
+        &[
+            ("0s", "at least \"1s\""),
+            ("1ns", "at least \"1s\""),
+            ("999ms", "at least \"1s\""),
+            ("1s", ""),
+            ("100years", ""),
+            ("101years", TOO_LONG),
+        ],
+    ),
     (
         "start.wait",
         &[

@@ -48,7 +48,7 @@ cpu = "9s"
 [retry]
 jitter = 7
 [dead_letter]
-topic = "x"
+topic = "^x"
 [sinks]
 "#;
 
@@ -76,7 +76,7 @@ fn every_problem_of_every_kind_is_told_at_once_and_in_the_order_of_the_lines() {
         "19:10: plugin.digest = \"sha256:12\"",
         "22:7: plugin.limits.cpu (9s) is more than plugin.limits.time (5s)",
         "24:10: retry.jitter (7) is a share",
-        "25:2: dead_letter: this version does not have it yet",
+        "26:9: dead_letter.topic: \"^x\" is a pattern; name one topic",
         "27:2: sinks: this version does not have it yet",
     ];
     let found: Vec<String> = error.problems.iter().map(ToString::to_string).collect();

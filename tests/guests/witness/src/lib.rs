@@ -3,7 +3,7 @@
 //!
 //! Settings: `pause_ms` is how long a batch takes. `fatal_at`, `retry_at` and `trap_at` name a record as `PARTITION:OFFSET`: the
 //! batch that holds it is answered with fatal, with retryable on its first `retry_attempts` attempts (1 when unset), or not at
-//! all, because the guest traps. `check_keys` traps when a record's key is not `PARTITION-OFFSET`, as the loader of the tests
+//! all, because the guest traps. `trap_always` traps on every batch. `check_keys` traps when a record's key is not `PARTITION-OFFSET`, as the loader of the tests
 //! writes it. `show` reports each record with all that it carries.
 
 #![expect(clippy::print_stdout, reason = "the report is what this guest is for")]
@@ -35,6 +35,7 @@ fn witness(
     if let Some(pause) = number(setting("pause_ms")) {
         std::thread::sleep(Duration::from_millis(pause));
     }
+    assert!(setting("trap_always").is_none(), "the witness was told to trap always");
     assert!(!holds(batch, setting("trap_at")), "the witness was told to trap");
     if holds(batch, setting("fatal_at")) {
         return Err(fatal("the witness was told to say fatal"));

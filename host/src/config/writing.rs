@@ -1,0 +1,140 @@
+//! What the host writes to Kafka, and how: dead letters, and the producer behind them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gristmill_kafka::dead_letter::{DeadLetterTopic, HeaderStyle};
+use gristmill_kafka::{ProducerSettings, SettingsError, check_topic, is_pattern};
+use regex::Regex;
+
+use super::file::{self, ConfigFile};
+use super::findings::Findings;
+use super::kafka::KafkaConfig;
+use super::quantity::Span;
+use super::secret::Secret;
+
+/// What is written, and how.
+#[derive(Clone, Debug)]
+pub struct WritingConfig {
+    /// Where records go that cannot be handled.
+    pub dead_letter: Option<DeadLetterConfig>,
+    /// How long a record may take to be acknowledged.
+    pub timeout: Duration,
+    /// Properties of librdkafka for the producer alone.
+    pub properties: BTreeMap<String, Secret>,
+}
+
+/// Where records go that cannot be handled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeadLetterConfig {
+    /// The topic.
+    pub topic: String,
+    /// True: headers are called as Kafka Connect calls them.
+    pub connect_headers: bool,
+}
+
+impl WritingConfig {
+    /// What the producer needs to know. Holds secrets in the open: neither print nor keep it.
+    #[must_use]
+    pub fn producer_settings(&self, kafka: &KafkaConfig) -> ProducerSettings {
+        let consumer = kafka.consumer_settings(Instant::now());
+        let mut settings = ProducerSettings::beside(&consumer);
+        settings.message_timeout = self.timeout;
+        let own = self.properties.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
+        settings.properties = own.collect();
+        settings
+    }
+
+    /// Where dead letters go and in which form; `bytes_max` is the largest record that may be sent.
+    pub(crate) fn dead_letter_topic(&self, pipeline: &Arc<str>, bytes_max: u64) -> Option<DeadLetterTopic> {
+        let config = self.dead_letter.as_ref()?;
+        Some(DeadLetterTopic {
+            topic: Arc::from(config.topic.as_str()),
+            style: if config.connect_headers { HeaderStyle::KafkaConnect } else { HeaderStyle::Native },
+            pipeline: Arc::clone(pipeline),
+            bytes_max,
+            partitions: None,
+        })
+    }
+}
+
+/// Parses, and refuses what would feed the host with its own dead letters (D5) or could never be written.
+pub(crate) fn parse(file: &ConfigFile, kafka: &KafkaConfig, findings: &mut Findings) -> WritingConfig {
+    if let Some(section) = &file.dead_letter {
+        dead_letter(section, &kafka.topics, findings);
+    }
+    needs_topic(file, findings);
+    let properties = &file.producer.properties;
+    let config = WritingConfig {
+        dead_letter: file.dead_letter.as_ref().map(|section| DeadLetterConfig {
+            topic: section.topic.clone(),
+            connect_headers: section.headers == file::HeaderNames::KafkaConnect,
+        }),
+        timeout: file.producer.timeout.0,
+        properties: properties.iter().map(|(name, value)| (name.clone(), Secret::new(value.0.clone()))).collect(),
+    };
+    if file.producer.timeout < Span::millis(1_000) {
+        let message = format!(
+            "producer.timeout ({}) is over before a busy broker answers; write at least \"1s\"",
+            file.producer.timeout
+        );
+        findings.refuse(&[&["producer", "timeout"]], message);
+    }
+    if let Err(error) = config.producer_settings(kafka).client_properties() {
+        let path = match &error {
+            SettingsError::Producer { name, .. } | SettingsError::Value { name, .. }
+                if properties.contains_key(name) =>
+            {
+                vec!["producer", "properties", name.as_str()]
+            }
+            // Said already, at the consumer's own places.
+            _ => return config,
+        };
+        findings.refuse(&[&path], error.to_string());
+    }
+    config
+}
+
+fn dead_letter(section: &file::DeadLetterSection, subscribed: &[String], findings: &mut Findings) {
+    let (path, topic) = (["dead_letter", "topic"], &section.topic);
+    if is_pattern(topic) {
+        findings.refuse(&[&path], format!("dead_letter.topic: {topic:?} is a pattern; name one topic"));
+    } else if let Err(fault) = check_topic(topic) {
+        findings.refuse(&[&path], format!("dead_letter.topic: {topic:?}: {fault}"));
+    } else if let Some(reads) = subscribed.iter().find(|subscribed| reads(subscribed, topic)) {
+        let message = format!(
+            "dead_letter.topic: {topic:?} is read by this pipeline itself (kafka.topics has {reads:?}), so each dead letter would \
+             come back; name another topic, or narrow the pattern"
+        );
+        findings.refuse(&[&path, &["kafka", "topics"]], message);
+    }
+    if !(0.0..=1.0).contains(&section.stop_when.ratio) {
+        let ratio = section.stop_when.ratio;
+        let message = format!("dead_letter.stop_when.ratio ({ratio}) is a share and lies between 0.0 and 1.0");
+        findings.refuse(&[&["dead_letter", "stop_when", "ratio"]], message);
+    }
+}
+
+/// True when a subscription reads a topic. The brokers' client matches patterns by the system's own regular expressions; where
+/// those differ, the first assignment of the topic ends the host.
+fn reads(subscribed: &str, topic: &str) -> bool {
+    if is_pattern(subscribed) {
+        Regex::new(subscribed).is_ok_and(|pattern| pattern.is_match(topic))
+    } else {
+        subscribed == topic
+    }
+}
+
+/// Nothing can be put aside where there is no place for it.
+fn needs_topic(file: &ConfigFile, findings: &mut Findings) {
+    if file.dead_letter.is_some() {
+        return;
+    }
+    for (key, then) in [("fault", file.fault.then), ("retry", file.retry.then)] {
+        if then == Some(file::Exhausted::DeadLetter) {
+            let message = format!("{key}.then = \"dead_letter\" needs a topic; write [dead_letter] with topic = \"…\"");
+            findings.refuse(&[&[key, "then"]], message);
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What a batch has written before its commit: makes the records, hands them to the producer, and tells what became of them.
+//!
+//! It decides nothing about batches. A dead letter that a broker finds too large is made again, shorter, as often as there is
+//! something to leave out (D7).
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use gristmill_core::io::{DeadLetter, LetterClass, ProduceError, Production, RequestId, Verdict};
+use gristmill_core::outcome::Fault;
+use gristmill_kafka::dead_letter::{self, Cut, DeadLetterTopic, Failure, FailureClass};
+use gristmill_kafka::{Outgoing, ProduceFailure, ProduceFailureKind, Producer};
+
+use crate::body::Body;
+
+/// The producer's side of a pipeline. Without a producer nothing is ever asked of it.
+pub(crate) struct Writer {
+    producer: Option<Producer>,
+    letters: Option<DeadLetterTopic>,
+    /// What is being written, by the core's number of it.
+    under_way: BTreeMap<RequestId, Writing>,
+    /// What could not even be sent, until the run loop tells the core.
+    refused: Vec<(RequestId, ProduceError)>,
+}
+
+/// Records that are being written before one commit.
+struct Writing {
+    letters: Vec<Letter>,
+}
+
+/// One dead letter, in the form that was sent last.
+struct Letter {
+    record: Body,
+    failure: Failure,
+    cut: Cut,
+}
+
+impl Writer {
+    pub(crate) fn new(producer: Option<Producer>, letters: Option<DeadLetterTopic>) -> Self {
+        Self { producer, letters, under_way: BTreeMap::new(), refused: Vec::new() }
+    }
+
+    /// Begins to write. The core hears of the end by what [`Writer::ended`] makes of the producer's answer.
+    pub(crate) fn write(&mut self, production: Production<Body>, digest: &str) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let at_ms = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+        let letters = production.letters.into_iter().map(|letter| letter_of(letter, digest, at_ms)).collect();
+        self.under_way.insert(production.id, Writing { letters });
+        self.send(production.id);
+    }
+
+    /// What an answer of the producer means to the core. `None`: what was too large is sent again, shorter.
+    pub(crate) fn ended(
+        &mut self,
+        id: RequestId,
+        result: Result<(), ProduceFailure>,
+    ) -> Option<Result<(), ProduceError>> {
+        let failure = match result {
+            Ok(()) => {
+                self.under_way.remove(&id);
+                return Some(Ok(()));
+            }
+            Err(failure) => failure,
+        };
+        if failure.kind == ProduceFailureKind::TooLarge
+            && let Some(letter) =
+                self.under_way.get_mut(&id).and_then(|writing| writing.letters.get_mut(failure.record))
+            && let Some(further) = letter.cut.further()
+        {
+            letter.cut = further;
+            self.send(id);
+            return None;
+        }
+        self.under_way.remove(&id);
+        let topic = self.letters.as_ref().map_or("?", |letters| &letters.topic);
+        Some(Err(error_of(&failure, topic)))
+    }
+
+    /// What could not even be sent since this was last asked.
+    pub(crate) fn take_refused(&mut self) -> Vec<(RequestId, ProduceError)> {
+        std::mem::take(&mut self.refused)
+    }
+
+    /// Sends what is under way, each dead letter in the longest form that its topic takes.
+    fn send(&mut self, id: RequestId) {
+        let (Some(producer), Some(topic)) = (&self.producer, &self.letters) else { return };
+        let Some(writing) = self.under_way.get_mut(&id) else { return };
+        let mut outgoing: Vec<Outgoing> = Vec::with_capacity(writing.letters.len());
+        for letter in &mut writing.letters {
+            match dead_letter::dead_letter(&letter.record.original, &letter.failure, topic, letter.cut) {
+                Ok(made) => {
+                    letter.cut = made.cut;
+                    outgoing.push(made.outgoing);
+                }
+                Err(error) => {
+                    self.under_way.remove(&id);
+                    return self.refused.push((id, ProduceError::Refused(error.to_string())));
+                }
+            }
+        }
+        producer.produce(id, outgoing);
+    }
+}
+
+fn letter_of(letter: DeadLetter<Body>, digest: &str, at_ms: i64) -> Letter {
+    let DeadLetter { record, verdict: Verdict { class, reason, attempts, path } } = letter;
+    let reason = match class {
+        LetterClass::Undecodable => record.body.failure().unwrap_or("it cannot be decoded").to_owned(),
+        LetterClass::TooLarge => format!("it counts {} bytes, more than the plugin can take", record.facts.bytes),
+        LetterClass::Rejected | LetterClass::Fault(_) | LetterClass::Retries | LetterClass::Skipped => reason,
+    };
+    let fault = match class {
+        LetterClass::Fault(class) => Some(Fault { class, detail: reason.clone() }),
+        _ => None,
+    };
+    let halving = (path.len() > 1).then(|| path.iter().map(u32::to_string).collect::<Vec<_>>().join(" > "));
+    let failure =
+        Failure { class: class_of(class), reason, attempts, plugin_digest: digest.to_owned(), fault, halving, at_ms };
+    Letter { record: record.body, failure, cut: Cut::Nothing }
+}
+
+fn class_of(class: LetterClass) -> FailureClass {
+    match class {
+        LetterClass::Rejected => FailureClass::Rejected,
+        LetterClass::Undecodable => FailureClass::Undecodable,
+        LetterClass::TooLarge => FailureClass::TooLarge,
+        LetterClass::Fault(_) => FailureClass::Fault,
+        LetterClass::Retries => FailureClass::Retries,
+        LetterClass::Skipped => FailureClass::Skipped,
+    }
+}
+
+/// What the core needs to know: whether to try again. With the way out for people.
+fn error_of(failure: &ProduceFailure, topic: &str) -> ProduceError {
+    let code = &failure.code;
+    match failure.kind {
+        ProduceFailureKind::Temporary | ProduceFailureKind::ClientLost => {
+            ProduceError::Temporary(format!("the brokers did not acknowledge a record for {topic} ({code})"))
+        }
+        ProduceFailureKind::TooLarge => ProduceError::Refused(format!(
+            "a record for {topic} is too large for it, with all left out that may be ({code}); raise its max.message.bytes"
+        )),
+        ProduceFailureKind::NotAuthorised => {
+            ProduceError::Refused(format!("this user may not write to {topic} ({code}); give it the right to"))
+        }
+        ProduceFailureKind::UnknownTopic => {
+            ProduceError::Refused(format!("the brokers know no topic {topic} ({code}); create it"))
+        }
+        ProduceFailureKind::Refused => {
+            ProduceError::Refused(format!("the brokers refuse a record for {topic} ({code})"))
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Records that cannot be handled: found, put aside with their story, and committed over once the brokers have them.
+
+use std::collections::BTreeMap;
+
+use gristmill_tests::{Found, Seen, create_topic, read_topic, shared_broker};
+
+use crate::pipeline::{Pipeline, SOON, last, stop};
+
+/// A pipeline with a dead-letter topic, and that topic's name.
+fn pipeline(name: &str) -> (Pipeline<'static>, String) {
+    let broker = shared_broker();
+    let pipeline = Pipeline::new(broker, name).set("retry", "initial", "\"10ms\"").set("retry", "max", "\"50ms\"");
+    let letters = format!("{}.dead", pipeline.topic);
+    create_topic(&broker.bootstrap(), &letters, 1);
+    let pipeline = pipeline.set("dead_letter", "topic", format!("{letters:?}"));
+    (pipeline, letters)
+}
+
+fn letters(topic: &str) -> Vec<Found> {
+    read_topic(&shared_broker().bootstrap(), topic)
+}
+
+/// F5, D1, D3: of ten thousand records one breaks the plugin every time. Exactly that one is put aside, all others are handled
+/// and committed, and the search costs no more calls than it may.
+#[test]
+fn one_poisoned_record_of_ten_thousand_is_found_and_put_aside() {
+    const RECORDS: u64 = 10_000;
+    const ATTEMPTS: u32 = 3;
+    let (pipeline, topic) = pipeline("poison");
+    let pipeline = pipeline.batches_of(RECORDS).setting("trap_at", "0:7777");
+    let pipeline = pipeline.set("fault", "max_attempts", ATTEMPTS.to_string());
+    let loaded = pipeline.load(1, RECORDS);
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    let lines = stop(host);
+    let seen = Seen::from_lines(&lines);
+    assert_eq!(seen.missing(&loaded), "", "each record was handed over: {}", last(&lines));
+    let found = letters(&topic);
+    assert_eq!(found.len(), 1, "{found:?}");
+    let letter = &found[0];
+    assert_eq!(letter.key.as_deref(), Some(&b"0-7777"[..]));
+    assert_eq!(letter.value.as_ref().map(Vec::len), Some(100), "the original bytes");
+    let story = [
+        ("gristmill.origin.topic", pipeline.topic.as_str()),
+        ("gristmill.origin.partition", "0"),
+        ("gristmill.origin.offset", "7777"),
+        ("gristmill.failure.class", "fault"),
+        ("gristmill.failure.fault", "trap"),
+    ];
+    for (name, value) in story {
+        assert_eq!(letter.header(name).as_deref(), Some(value), "{name}");
+    }
+    let halving = letter.header("gristmill.failure.halving").unwrap_or_default();
+    assert!(halving.starts_with("10000 > 5000 > ") && halving.ends_with(" > 1"), "{halving}");
+    let calls = lines.iter().filter(|line| line.contains("saw 0 ")).count();
+    let allowed = 2 * RECORDS.next_power_of_two().ilog2() + ATTEMPTS;
+    assert!(calls <= allowed as usize, "{calls} calls, {allowed} are allowed");
+}
+
+/// D2, B11: the brokers do not know the dead-letter topic, so nothing can be acknowledged and nothing is committed: the batch is
+/// held with the way out, and goes on once the topic is there.
+#[test]
+fn without_its_topic_a_dead_letter_holds_and_nothing_is_committed() {
+    let broker = shared_broker();
+    let pipeline = Pipeline::new(broker, "no-letters").batches_of(10).setting("trap_at", "0:3");
+    let pipeline = pipeline.set("retry", "initial", "\"10ms\"").set("fault", "max_attempts", "1");
+    let topic = format!("{}.dead", pipeline.topic);
+    let pipeline = pipeline.set("dead_letter", "topic", format!("{topic:?}"));
+    let _ = pipeline.load(1, 10);
+    let host = pipeline.run();
+    let line = host.wait_for_line("held: the brokers refuse what has to be written", SOON);
+    assert!(line.contains(&format!("the brokers know no topic {topic}")) && line.contains("create it"), "{line}");
+    // The records before it are done: they were handed over without it.
+    assert_eq!(pipeline.committed(), BTreeMap::from([(0, 3)]));
+    let lines = stop(host);
+    assert_eq!(pipeline.committed(), BTreeMap::from([(0, 3)]), "{}", last(&lines));
+    create_topic(&broker.bootstrap(), &topic, 1);
+    let pipeline = pipeline.set("batch", "max_wait", "\"100ms\"");
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&BTreeMap::from([(0, 10)]), SOON);
+    stop(host);
+    assert_eq!(letters(&topic).len(), 1);
+}
+
+/// D8: a plugin that breaks on everything does not drain the topic into the dead-letter topic.
+#[test]
+fn a_plugin_that_breaks_on_everything_stops_the_host_before_the_topic_is_drained() {
+    let (pipeline, topic) = pipeline("drained");
+    let pipeline = pipeline.batches_of(100).set("fault", "max_attempts", "1").setting("trap_always", "yes");
+    let pipeline = pipeline.set("dead_letter.stop_when", "consecutive", "5");
+    let _ = pipeline.load(1, 100);
+    let (code, lines) = pipeline.run().wait_for_end(SOON);
+    assert_eq!(code, 75, "{}", last(&lines));
+    let words = lines.last().cloned().unwrap_or_default();
+    assert!(words.contains("5 records in a row became dead letters"), "{words}");
+    assert_eq!(letters(&topic).len(), 4);
+    assert_eq!(pipeline.committed(), BTreeMap::from([(0, 4)]));
+}
