@@ -102,6 +102,9 @@ enum Command {
     /// Let a running host try again what it holds, and at once what waits
     #[command(after_help = AFTER_HELP)]
     Retry(wish::WishArgs),
+    /// Let a running host write the batch it holds to the dead-letter topic, and go on behind it
+    #[command(after_help = AFTER_HELP)]
+    Skip(wish::SkipArgs),
     /// Let a running host finish its batch, commit it and leave
     #[command(after_help = AFTER_HELP)]
     Stop(wish::StopArgs),
@@ -166,7 +169,9 @@ impl Command {
             Self::Call(_) => "warn,gristmill::plugin=info",
             Self::Check(_) | Self::Inspect(_) | Self::Schema(_) | Self::Completions(_) => "warn",
             // What a configuration warns of is for whoever runs it.
-            Self::Status(_) | Self::Pause(_) | Self::Resume(_) | Self::Retry(_) | Self::Stop(_) => "error",
+            Self::Status(_) | Self::Pause(_) | Self::Resume(_) | Self::Retry(_) | Self::Skip(_) | Self::Stop(_) => {
+                "error"
+            }
         }
     }
 
@@ -178,6 +183,10 @@ impl Command {
             Self::Pause(args) => wish::run(&Request::Pause {}, args, console),
             Self::Resume(args) => wish::run(&Request::Resume {}, args, console),
             Self::Retry(args) => wish::run(&Request::Retry {}, args, console),
+            Self::Skip(args) => {
+                let (request, args) = args.split();
+                wish::run(&request, args, console)
+            }
             Self::Stop(args) => {
                 let (request, args) = args.split();
                 wish::run(&request, args, console)

@@ -78,7 +78,7 @@ fn run(config: &ControlConfig, asks: mpsc::UnboundedSender<Asked>, end_asked: on
             Ok(listening) => listening,
             Err(error) => return tell_deaf(&error.to_string()),
         };
-        info!(socket = %file.path.display(), "listens to gristmill status, pause, resume, retry and stop");
+        info!(socket = %file.path.display(), "listens to gristmill status, pause, resume, retry, skip and stop");
         let answers = Arc::new(Semaphore::new(server::CLIENTS_MAX));
         let address = Address::new(&file.path);
         let serving = tokio::spawn(server::serve(listener, address, Arc::clone(&answers), asks));

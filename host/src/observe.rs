@@ -147,7 +147,7 @@ impl Observer {
 
     /// Hears a wish. `None`: it was refused.
     pub(crate) fn grant(&self, wish: Wish, topics: &impl TopicNames) -> Option<Granted> {
-        wishes::grant(wish, &self.status, topics)
+        wishes::grant(wish, &self.status, self.identity.as_ref()?, topics)
     }
 
     /// Answers a wish that was granted, with what there is now.

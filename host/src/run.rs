@@ -140,6 +140,10 @@ impl Runner {
                     Request::Pause {} => self.take(Input::PauseAsked),
                     Request::Resume {} => self.take(Input::ResumeAsked),
                     Request::Retry {} => self.take(Input::RetryAsked),
+                    Request::Skip { reason } => {
+                        let reason = reason.trim().to_owned();
+                        self.take(Input::SkipAsked(reason));
+                    }
                     Request::Stop { now: false } => {
                         self.observer.note_stop_asked();
                         self.take(Input::StopAsked);

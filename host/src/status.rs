@@ -473,14 +473,17 @@ mod tests {
         let offset = HeldReason::Offset { partition: partition(0), trouble };
         let facts = delivery(BATCH, &[(0, 0, 5, 5)]).records[0].facts;
         let large = HeldReason::RecordTooLarge { facts };
-        let commands = |reason| {
-            let held = Held { since: second(0), reason, positions: None };
-            held.releases().iter().map(|(release, _)| release.command()).collect::<Vec<_>>()
+        let commands = |reason: &HeldReason, topic| {
+            let held = Held { since: second(0), reason: reason.clone(), positions: None };
+            held.releases(topic).iter().map(|(release, _)| release.command()).collect::<Vec<_>>()
         };
-        assert_eq!(commands(fatal), ["retry", "stop"]);
-        assert_eq!(commands(offset), ["retry", "stop"]);
+        assert_eq!(commands(&fatal, false), ["retry", "stop"]);
+        assert_eq!(commands(&offset, false), ["retry", "stop"]);
         // What the limits forbid is forbidden again.
-        assert_eq!(commands(large), ["stop"]);
+        assert_eq!(commands(&large, false), ["stop"]);
+        // A partition that cannot be read has nothing to skip.
+        assert_eq!(commands(&fatal, true), ["retry", "skip --reason WHY", "stop"]);
+        assert_eq!(commands(&offset, true), ["retry", "stop"]);
     }
 
     /// S5: what nobody reads has no statistics, and is what an operator asks about.

@@ -24,25 +24,41 @@ pub(crate) fn tell(wish: &Wish) {
     match wish.request {
         // A question changes nothing, and may be asked every second.
         Request::Status {} => debug!(uid, pid, "asked for its status"),
+        Request::Skip { ref reason } => {
+            info!(uid, pid, reason, "asked through the control socket to skip what is held")
+        }
         Request::Pause {} | Request::Resume {} | Request::Retry {} | Request::Stop { .. } => {
             info!(wish = word, uid, pid, "asked through the control socket");
         }
     }
 }
 
-/// Notes what there is before the wish is granted. `None`: it was refused, since the host is on its way out.
-pub(crate) fn grant(wish: Wish, status: &Status, topics: &impl TopicNames) -> Option<Granted> {
+/// Notes what there is before the wish is granted. `None`: it was refused.
+pub(crate) fn grant(wish: Wish, status: &Status, identity: &Identity, topics: &impl TopicNames) -> Option<Granted> {
     tell(&wish);
-    let refused = match wish.request {
-        Request::Status {} | Request::Stop { .. } => false,
-        Request::Pause {} | Request::Resume {} | Request::Retry {} => status.is_ending(),
-    };
-    if refused {
-        wish.answer(Refusal::new(RefusalCode::Ending, "the host is on its way out"));
+    if let Some(refusal) = refusal(&wish.request, status, identity) {
+        wish.answer(refusal);
         return None;
     }
     let (was_paused, was_ending) = (status.is_paused(), status.is_ending());
     Some(Granted { wish, was_paused, was_ending, blocked: status.blocked(topics) })
+}
+
+/// Why a wish cannot be granted, if it cannot.
+fn refusal(request: &Request, status: &Status, identity: &Identity) -> Option<Refusal> {
+    let ending = status.is_ending().then(|| Refusal::new(RefusalCode::Ending, "the host is on its way out"));
+    match request {
+        Request::Status {} | Request::Stop { .. } => None,
+        Request::Pause {} | Request::Resume {} | Request::Retry {} => ending,
+        Request::Skip { reason } if reason.trim().is_empty() => {
+            Some(Refusal::new(RefusalCode::NoReason, "a skip has to say why"))
+        }
+        Request::Skip { .. } if identity.dead_letter_topic().is_none() => Some(Refusal::new(
+            RefusalCode::NoDeadLetterTopic,
+            "there is no dead-letter topic, and what is skipped must not be lost",
+        )),
+        Request::Skip { .. } => ending,
+    }
 }
 
 impl Granted {
@@ -62,13 +78,14 @@ impl Granted {
     ) {
         let released = match self.wish.request {
             Request::Retry {} => status.released(self.blocked),
+            Request::Skip { .. } => status.skipped(self.blocked),
             Request::Status {} | Request::Pause {} | Request::Resume {} | Request::Stop { .. } => Vec::new(),
         };
         let changed = match self.wish.request {
             Request::Status {} => false,
             Request::Pause {} => !self.was_paused,
             Request::Resume {} => self.was_paused,
-            Request::Retry {} => !released.is_empty(),
+            Request::Retry {} | Request::Skip { .. } => !released.is_empty(),
             Request::Stop { now } => now || !self.was_ending,
         };
         let status = status.tell(now, detail, identity, &self.wish.address, topics);
@@ -91,7 +108,7 @@ pub(crate) fn hear_at_start(wish: Wish, status: impl FnOnce(&Address) -> HostSta
             wish.answer(done(true, status));
             true
         }
-        Request::Pause {} | Request::Resume {} | Request::Retry {} => {
+        Request::Pause {} | Request::Resume {} | Request::Retry {} | Request::Skip { .. } => {
             wish.answer(Refusal::new(RefusalCode::Starting, "the host still loads its plugin"));
             false
         }

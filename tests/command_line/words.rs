@@ -3,8 +3,21 @@
 use crate::process::Run;
 
 /// Every command.
-const COMMANDS: [&str; 12] =
-    ["run", "check", "status", "pause", "resume", "retry", "stop", "inspect", "call", "demo", "schema", "completions"];
+const COMMANDS: [&str; 13] = [
+    "run",
+    "check",
+    "status",
+    "pause",
+    "resume",
+    "retry",
+    "skip",
+    "stop",
+    "inspect",
+    "call",
+    "demo",
+    "schema",
+    "completions",
+];
 
 #[test]
 fn a_wrong_command_line_is_a_usage_error() {
@@ -34,7 +47,7 @@ fn help_names_every_command_and_every_exit_code() {
         assert!(all.contains(&format!(" {command} ")), "{command} is not in {all}");
     }
     let of = |command| help(&[command, "--help"]);
-    for help in [all, of("run"), of("check"), of("call"), of("status"), of("retry"), of("stop")] {
+    for help in [all, of("run"), of("check"), of("call"), of("status"), of("retry"), of("skip"), of("stop")] {
         for code in [0, 1, 2, 65, 69, 70, 71, 75, 76, 77, 78, 101, 124] {
             assert!(help.contains(&format!(" {code} ")), "{code} is not in {help}");
         }
@@ -57,7 +70,7 @@ fn every_command_explains_itself() {
         assert!(help.contains(&format!("Usage: gristmill {command}")), "{help}");
         assert!(help.contains("--log-format"), "{help}");
     }
-    for command in ["check", "inspect", "call", "status", "pause", "resume", "retry", "stop"] {
+    for command in ["check", "inspect", "call", "status", "pause", "resume", "retry", "skip", "stop"] {
         assert!(Run::new().with(&[command, "--help"]).stdout.contains("--output"), "{command}");
     }
 }

@@ -26,7 +26,7 @@ fn ask(socket: &Path, request: &str) -> Value {
 
 /// Runs a command beside the host, fails unless it ends well, and returns what it printed.
 #[track_caller]
-fn command(host: &Host, arguments: &[&str]) -> String {
+pub(crate) fn command(host: &Host, arguments: &[&str]) -> String {
     let (code, lines) = Host::start_beside(TemporaryFolder::new(), host, arguments).wait_for_end(SOON);
     assert_eq!(code, 0, "{arguments:?}: {lines:#?}");
     lines.join("\n")

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use gristmill_tests::{Found, Seen, create_topic, read_topic, shared_broker};
 
+use crate::control::command;
 use crate::pipeline::{Pipeline, SOON, last, stop};
 
 /// A pipeline with a dead-letter topic, and that topic's name.
@@ -95,4 +96,35 @@ fn a_plugin_that_breaks_on_everything_stops_the_host_before_the_topic_is_drained
     assert!(words.contains("5 records in a row became dead letters"), "{words}");
     assert_eq!(letters(&topic).len(), 4);
     assert_eq!(pipeline.committed(), BTreeMap::from([(0, 4)]));
+}
+
+/// D1, S5: what a fatal answer holds can be skipped: all of its records are put aside with the operator's reason, before anything is
+/// committed, and what is behind them goes on.
+#[test]
+fn a_skip_puts_aside_what_is_held_and_goes_on_behind_it() {
+    let (pipeline, topic) = pipeline("skipped");
+    let pipeline = pipeline.batches_of(10).set("fatal", "then", "\"hold\"").setting("fatal_at", "0:13");
+    let loaded = pipeline.load(1, 30);
+    let host = pipeline.run();
+    host.wait_for_line("held: the plugin said fatal", SOON);
+    pipeline.wait_until_committed(&BTreeMap::from([(0, 10)]), SOON);
+    let shown = command(&host, &["status"]);
+    assert!(shown.contains("gristmill skip --reason WHY --socket "), "{shown}");
+    let said = command(&host, &["skip", "--reason", "tenant 13 is gone"]);
+    assert!(said.contains(": skips 1 thing; state "), "{said}");
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    let said = command(&host, &["skip", "--reason", "again"]);
+    assert!(said.contains("nothing was held that can be skipped"), "{said}");
+    let shown = command(&host, &["status"]);
+    assert!(shown.contains(&format!("put aside   10 to {topic}")), "{shown}");
+    let lines = stop(host);
+    let asked = lines.iter().find(|line| line.contains("asked through the control socket to skip")).unwrap();
+    assert!(asked.contains("tenant 13 is gone"), "{asked}");
+    let found = letters(&topic);
+    let offsets: Vec<_> = found.iter().filter_map(|letter| letter.header("gristmill.origin.offset")).collect();
+    assert_eq!(offsets, (10..20).map(|offset| offset.to_string()).collect::<Vec<_>>());
+    for letter in &found {
+        assert_eq!(letter.header("gristmill.failure.class").as_deref(), Some("skipped"));
+        assert_eq!(letter.header("gristmill.failure.reason").as_deref(), Some("tenant 13 is gone"));
+    }
 }

@@ -43,6 +43,9 @@ pub(super) fn render(status: &HostStatus) -> String {
             grouped(counts.faults)
         ),
     ));
+    if let Some(topic) = &status.dead_letter_topic {
+        lines.push(row("put aside", format!("{} to {topic}", grouped(counts.dead_letters))));
+    }
     lines.extend(partitions(status));
     lines.iter().map(|line| escape(line).trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
@@ -157,6 +160,7 @@ mod tests {
             paused: false,
             group: "orders".to_owned(),
             topics: vec!["orders".to_owned(), "returns".to_owned()],
+            dead_letter_topic: None,
             plugin: PluginStatus { file: "orders.wasm".to_owned(), digest: Some("sha256:852edbc595d9f00d".to_owned()) },
             held: Vec::new(),
             batch: None,

@@ -1,4 +1,4 @@
-//! `gristmill pause`, `resume`, `retry` and `stop`: what an operator wishes of one running host.
+//! `gristmill pause`, `resume`, `retry`, `skip` and `stop`: what an operator wishes of one running host.
 //!
 //! Each says what it did and which state follows. What it means is the host's business.
 
@@ -30,6 +30,23 @@ pub(super) struct StopArgs {
     now: bool,
     #[command(flatten)]
     wish: WishArgs,
+}
+
+/// The same, and why.
+#[derive(Debug, Args)]
+pub(super) struct SkipArgs {
+    /// Why: it stands in each of the dead letters
+    #[arg(long, value_name = "WHY")]
+    reason: String,
+    #[command(flatten)]
+    wish: WishArgs,
+}
+
+impl SkipArgs {
+    /// What to ask of which host.
+    pub(super) fn split(self) -> (Request, WishArgs) {
+        (Request::Skip { reason: self.reason }, self.wish)
+    }
 }
 
 impl StopArgs {
@@ -89,6 +106,8 @@ fn advice(code: RefusalCode) -> &'static str {
     match code {
         RefusalCode::Starting | RefusalCode::Busy | RefusalCode::TooManyClients | RefusalCode::TooSlow => "try again",
         RefusalCode::Ending => "start it again with gristmill run",
+        RefusalCode::NoDeadLetterTopic => "configure [dead_letter] and start it again",
+        RefusalCode::NoReason => "write --reason \"…\"",
         RefusalCode::NotAllowed => "ask as the user that the host runs as",
         RefusalCode::OtherVersion | RefusalCode::UnknownRequest => "use the gristmill that the host was started with",
         RefusalCode::NotJson | RefusalCode::TooLong | RefusalCode::HalfLine | RefusalCode::Other => "look at its log",
@@ -106,6 +125,8 @@ fn words(request: &Request, done: &Done) -> String {
         (Request::Resume {}, false) => "was not paused".to_owned(),
         (Request::Retry {}, true) => format!("released {}", counted(done.released.len())),
         (Request::Retry {}, false) => "nothing was held, and no batch waited".to_owned(),
+        (Request::Skip { .. }, true) => format!("skips {}", counted(done.released.len())),
+        (Request::Skip { .. }, false) => "nothing was held that can be skipped".to_owned(),
         (Request::Stop { now: true }, _) => "asked to leave at once".to_owned(),
         (Request::Stop { now: false }, true) => "asked to stop".to_owned(),
         (Request::Stop { now: false }, false) => "was asked to stop already".to_owned(),
@@ -124,8 +145,15 @@ fn follows(request: &Request, status: &HostStatus) -> String {
     let out = status.batch.as_ref().is_some_and(|batch| batch.stands == "out");
     match request {
         Request::Pause {} if out => words.push_str("; the batch that is with the plugin may end"),
-        Request::Retry {} if status.paused => words.push_str("; hand-overs are paused until gristmill resume"),
-        Request::Status {} | Request::Pause {} | Request::Resume {} | Request::Retry {} | Request::Stop { .. } => {}
+        Request::Retry {} | Request::Skip { .. } if status.paused => {
+            words.push_str("; hand-overs are paused until gristmill resume");
+        }
+        Request::Status {}
+        | Request::Pause {}
+        | Request::Resume {}
+        | Request::Retry {}
+        | Request::Skip { .. }
+        | Request::Stop { .. } => {}
     }
     words
 }

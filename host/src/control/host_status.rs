@@ -38,6 +38,8 @@ pub(crate) struct HostStatus {
     pub(crate) group: String,
     /// The subscription.
     pub(crate) topics: Vec<String>,
+    /// Where records go that cannot be handled.
+    pub(crate) dead_letter_topic: Option<String>,
     /// The plugin that runs.
     pub(crate) plugin: PluginStatus,
     /// Everything that is blocked on purpose.

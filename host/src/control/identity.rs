@@ -13,6 +13,7 @@ pub(crate) struct Identity {
     pipeline: String,
     group: String,
     topics: Vec<String>,
+    dead_letter_topic: Option<String>,
     plugin: PluginStatus,
 }
 
@@ -23,6 +24,7 @@ impl Identity {
             pipeline: config.pipeline.clone(),
             group: config.kafka.group_id.clone(),
             topics: config.kafka.topics.clone(),
+            dead_letter_topic: config.writing.dead_letter.as_ref().map(|letters| letters.topic.clone()),
             plugin: PluginStatus { file: config.plugin.path.display().to_string(), digest: None },
         }
     }
@@ -31,6 +33,11 @@ impl Identity {
     pub(crate) fn with_plugin(mut self, digest: String) -> Self {
         self.plugin.digest = Some(digest);
         self
+    }
+
+    /// Where records go that cannot be handled.
+    pub(crate) fn dead_letter_topic(&self) -> Option<&str> {
+        self.dead_letter_topic.as_deref()
     }
 
     /// A host that has done nothing yet.
@@ -48,6 +55,7 @@ impl Identity {
             paused: false,
             group: self.group.clone(),
             topics: self.topics.clone(),
+            dead_letter_topic: self.dead_letter_topic.clone(),
             plugin: self.plugin.clone(),
             held: Vec::new(),
             batch: None,

@@ -22,6 +22,11 @@ pub(crate) enum Request {
     Resume {},
     /// Try again what is held or waits.
     Retry {},
+    /// Write the batch that is held to the dead-letter topic, and go on behind it.
+    Skip {
+        /// Why, for whoever reads the dead letters.
+        reason: String,
+    },
     /// Finish the running batch, commit, leave (S1); or leave at once (S2).
     Stop {
         /// Leave at once.
@@ -38,6 +43,7 @@ impl Request {
             Self::Pause {} => "pause",
             Self::Resume {} => "resume",
             Self::Retry {} => "retry",
+            Self::Skip { .. } => "skip",
             Self::Stop { now: false } => "stop",
             Self::Stop { now: true } => "stop now",
         }
@@ -102,7 +108,7 @@ impl From<Refusal> for Answer {
 pub(crate) struct Done {
     /// True when something is now as it was not before.
     pub(crate) changed: bool,
-    /// What a retry released, in words.
+    /// What a retry or a skip released, in words.
     pub(crate) released: Vec<String>,
     /// The host afterwards.
     pub(crate) status: HostStatus,
@@ -141,6 +147,10 @@ pub(crate) enum RefusalCode {
     Starting,
     /// The host is on its way out.
     Ending,
+    /// Nothing can be put aside: there is no dead-letter topic.
+    NoDeadLetterTopic,
+    /// A skip has to say why.
+    NoReason,
     /// The host did not come to it in time.
     Busy,
     /// What another version of the host may say.
@@ -185,6 +195,7 @@ mod tests {
             Request::Pause {},
             Request::Resume {},
             Request::Retry {},
+            Request::Skip { reason: "a test".to_owned() },
             Request::Stop { now: false },
             Request::Stop { now: true },
         ];
@@ -209,6 +220,7 @@ mod tests {
             r#"{"version":1}"#,
             r#"{"version":1,"request":"dance"}"#,
             r#"{"version":1,"request":"pause","for":"1h"}"#,
+            r#"{"version":1,"request":"skip"}"#,
             r#"{"version":1,"request":"stop","now":"yes"}"#,
             r#"{"version":1,"request":["stop"]}"#,
         ] {

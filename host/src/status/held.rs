@@ -22,6 +22,8 @@ pub(crate) struct Held {
 pub(crate) enum Release {
     /// Ask for another attempt.
     Retry,
+    /// Put the batch aside.
+    Skip,
     /// End the host, to start it again.
     Stop,
 }
@@ -31,6 +33,7 @@ impl Release {
     pub(crate) fn command(self) -> &'static str {
         match self {
             Self::Retry => "retry",
+            Self::Skip => "skip --reason WHY",
             Self::Stop => "stop",
         }
     }
@@ -65,9 +68,15 @@ impl Held {
         trouble_words(&self.reason).1
     }
 
-    /// The ways to go on, the lightest first, each with what has to come before it.
-    pub(crate) fn releases(&self) -> &'static [(Release, &'static str)] {
+    /// The ways to go on, the lightest first, each with what has to come before it. Only where there is a place for what is
+    /// skipped can it be.
+    pub(crate) fn releases(&self, dead_letter_topic: bool) -> &'static [(Release, &'static str)] {
         match &self.reason {
+            HeldReason::Fatal { .. } | HeldReason::Exhausted { .. } if dead_letter_topic => &[
+                (Release::Retry, "once its cause is corrected in what the plugin talks to"),
+                (Release::Skip, "to write all records of the batch to the dead-letter topic and go on behind them"),
+                (Release::Stop, "to start again with another plugin, settings or limits"),
+            ],
             HeldReason::Fatal { .. } | HeldReason::Exhausted { .. } => &[
                 (Release::Retry, "once its cause is corrected in what the plugin talks to"),
                 (Release::Stop, "to start again with another plugin, settings or limits"),

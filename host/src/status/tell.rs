@@ -37,7 +37,7 @@ impl Status {
             state_for_ms: millis(now.since(self.word.1)),
             detail,
             paused: self.paused,
-            held: held.map(|held| held_status(now, held, address, topics)).collect(),
+            held: held.map(|held| held_status(now, held, identity, address, topics)).collect(),
             batch: self.in_hand.as_ref().and_then(|in_hand| self.batch_status(now, in_hand, topics)),
             filling: self.filling,
             lag: self.lag(),
@@ -68,9 +68,14 @@ impl Status {
 
     /// What a retry has released of that, in words.
     pub(crate) fn released(&self, before: Blocked) -> Vec<String> {
-        let held = before.held.into_iter().filter(|(key, _)| !self.held.contains_key(key)).map(|(_, words)| words);
         // Waits end with every retry, also where a pause keeps the batch here.
-        held.chain(before.waits).collect()
+        let waits = before.waits.clone();
+        self.skipped(before).into_iter().chain(waits).collect()
+    }
+
+    /// What a skip has released of that, in words: nothing that only waits.
+    pub(crate) fn skipped(&self, before: Blocked) -> Vec<String> {
+        before.held.into_iter().filter(|(key, _)| !self.held.contains_key(key)).map(|(_, words)| words).collect()
     }
 
     fn batch_status(&self, now: Moment, in_hand: &InHand, topics: &impl TopicNames) -> Option<BatchStatus> {
@@ -94,10 +99,16 @@ impl Status {
     }
 }
 
-fn held_status(now: Moment, held: &Held, address: &Address, topics: &impl TopicNames) -> HeldStatus {
+fn held_status(
+    now: Moment,
+    held: &Held,
+    identity: &Identity,
+    address: &Address,
+    topics: &impl TopicNames,
+) -> HeldStatus {
     let partition = held.partition();
     let release = held
-        .releases()
+        .releases(identity.dead_letter_topic().is_some())
         .iter()
         .map(|(release, when)| ReleaseStatus { command: address.command(release.command()), when: (*when).to_owned() });
     HeldStatus {

@@ -43,6 +43,20 @@ fn what_is_held_is_shown_with_the_command_that_releases_it() {
     assert!(asked.contains("wish=\"retry\" uid=") && asked.contains(" pid="), "{asked}");
 }
 
+/// D1: what is skipped must not be lost, so without a place for it nothing is.
+#[test]
+fn without_a_dead_letter_topic_nothing_is_skipped() {
+    let station = Station::start("");
+    station.put("fatal-once:no table orders");
+    station.wait_until("the hold", |status| status["state"] == "held");
+    let wanted = "there is no dead-letter topic, and what is skipped must not be lost; configure [dead_letter]";
+    station.command(&["skip", "--reason", "why not"]).refused(1, &[wanted]);
+    station.command(&["skip", "--reason", " "]).refused(1, &["a skip has to say why; write --reason"]);
+    assert_eq!(station.command(&["skip"]).code, 2, "why is not optional");
+    assert_eq!(station.status()["counts"]["committed"], 0);
+    station.stop();
+}
+
 /// R2: a retry ends a wait, and the wait is shown with its reason and what is next.
 #[test]
 fn a_batch_that_waits_is_shown_and_a_retry_ends_the_wait() {

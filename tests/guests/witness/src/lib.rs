@@ -3,8 +3,8 @@
 //!
 //! Settings: `pause_ms` is how long a batch takes. `fatal_at`, `retry_at` and `trap_at` name a record as `PARTITION:OFFSET`: the
 //! batch that holds it is answered with fatal, with retryable on its first `retry_attempts` attempts (1 when unset), or not at
-//! all, because the guest traps. `trap_always` traps on every batch. `check_keys` traps when a record's key is not `PARTITION-OFFSET`, as the loader of the tests
-//! writes it. `show` reports each record with all that it carries.
+//! all, because the guest traps. `trap_always` traps on every batch. `check_keys` traps when a record's key is not
+//! `PARTITION-OFFSET`, as the loader of the tests writes it. `show` reports each record with all that it carries.
 
 #![expect(clippy::print_stdout, reason = "the report is what this guest is for")]
 
