@@ -105,7 +105,9 @@ impl Observer {
 
     pub(crate) fn note_action(&mut self, now: Moment, action: &Action<Body>, topics: &impl TopicNames) {
         if let Action::Report(Report::Assigned { partition, .. }) = action {
-            self.start.found(&topics.name(partition.topic));
+            let topic = topics.name(partition.topic);
+            self.start.found(&topic);
+            self.refuse_own_letters(&topic);
         }
         self.status.note_action(now, action, topics);
     }
@@ -264,6 +266,19 @@ impl Observer {
                 self.ends_with(Exit::because(exit::UNEXPECTED, format!("the kafka client failed for good: {text}")));
             }
             ClientErrorKind::Other => {}
+        }
+    }
+
+    /// D5: the brokers' client matches patterns as its system does, so a pattern may read more than the configuration's check saw.
+    fn refuse_own_letters(&mut self, assigned: &str) {
+        if self.identity.as_ref().and_then(Identity::dead_letter_topic) == Some(assigned) {
+            self.ends_with(Exit::because(
+                exit::MISFIT,
+                format!(
+                    "dead_letter.topic: {assigned:?} is read by this pipeline itself, so each dead letter would come back; name another \
+                     topic, or narrow the pattern in kafka.topics"
+                ),
+            ));
         }
     }
 

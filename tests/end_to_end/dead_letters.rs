@@ -128,3 +128,22 @@ fn a_skip_puts_aside_what_is_held_and_goes_on_behind_it() {
         assert_eq!(letter.header("gristmill.failure.reason").as_deref(), Some("tenant 13 is gone"));
     }
 }
+
+/// D5: the system's regular expressions know back references, those of the configuration's check do not. What slips through ends the
+/// host at the first assignment.
+#[test]
+fn a_pattern_that_reads_the_dead_letters_after_all_ends_the_host() {
+    let broker = shared_broker();
+    let pipeline = Pipeline::new(broker, "circle").set("fault", "max_attempts", "1").setting("trap_always", "yes");
+    let topic = format!("aa-{}", pipeline.topic);
+    create_topic(&broker.bootstrap(), &topic, 1);
+    let pattern = format!(r"^(a)\1-{}$", pipeline.topic);
+    let topics = format!("[{:?}, {pattern:?}]", pipeline.topic);
+    let pipeline = pipeline.set("kafka", "topics", topics);
+    let pipeline = pipeline.set("dead_letter", "topic", format!("{topic:?}"));
+    let _ = pipeline.load(1, 10);
+    let (code, lines) = pipeline.run().wait_for_end(SOON);
+    assert_eq!(code, 78, "{}", last(&lines));
+    let words = lines.last().cloned().unwrap_or_default();
+    assert!(words.contains(&topic) && words.contains("is read by this pipeline itself"), "{words}");
+}
