@@ -56,3 +56,19 @@ fn every_topic_that_is_not_there_is_named() {
     let ended = Run::new().file("g.toml", text).with(&["check", "g.toml", "--online"]);
     ended.refused(78, &["the brokers know no topic gone, missing", "create it, or correct kafka.topics"]);
 }
+
+#[test]
+fn the_topic_for_dead_letters_is_asked_for_too() {
+    let cluster = MockCluster::start(1).unwrap();
+    cluster.create_topic("orders", 3).unwrap();
+    let text = configuration("gristmill-echo", "[dead_letter]\ntopic = \"orders.dead\"\n");
+    let text = text.replace("127.0.0.1:1", &cluster.bootstrap_servers());
+    let ended = Run::new().file("g.toml", text.clone()).with(&["check", "g.toml", "--online"]);
+    ended.refused(78, &["the brokers know no topic orders.dead; create it, or correct dead_letter.topic"]);
+    cluster.create_topic("orders.dead", 1).unwrap();
+    let ended = Run::new().file("g.toml", text).with(&["check", "g.toml", "--online"]);
+    assert!(
+        ended.good().stdout.ends_with("topic orders: 3 partitions\ntopic orders.dead: 1 partitions\n"),
+        "{ended:#?}"
+    );
+}

@@ -115,9 +115,11 @@ fn look(args: CheckArgs, console: &mut Console) -> Result<Found, NotLoaded> {
     Ok(Found { loaded, plugin, topics })
 }
 
-/// Asks the brokers for every topic that is named and no pattern.
+/// Asks the brokers for every topic that is named and no pattern, and for that of dead letters.
 fn reach(config: &Config, wait: Duration) -> Result<Vec<Topic>, Exit> {
-    let settings = config.consumer_settings(Instant::now());
+    let mut settings = config.consumer_settings(Instant::now());
+    let letters = config.writing.dead_letter.as_ref().map(|letters| letters.topic.clone());
+    settings.topics.extend(letters.clone());
     let reach = gristmill_kafka::reach(&settings, wait).map_err(|error| Exit::from(&error))?;
     let (mut topics, mut denied, mut missing) = (Vec::new(), Vec::new(), Vec::new());
     for (topic, found) in reach.topics {
@@ -138,7 +140,13 @@ fn reach(config: &Config, wait: Duration) -> Result<Vec<Topic>, Exit> {
     });
     let why_missing = (!missing.is_empty()).then(|| {
         let topics = missing.join(", ");
-        format!("the brokers know no topic {topics}; create it, or correct kafka.topics")
+        let is_letters = |topic: &String| Some(topic) == letters.as_ref();
+        let key = match (missing.iter().any(is_letters), missing.iter().all(is_letters)) {
+            (_, true) => "dead_letter.topic",
+            (true, false) => "kafka.topics and dead_letter.topic",
+            (false, false) => "kafka.topics",
+        };
+        format!("the brokers know no topic {topics}; create it, or correct {key}")
     });
     let code = if why_denied.is_some() { exit::NOT_AUTHORISED } else { exit::MISFIT };
     let why: Vec<String> = why_denied.into_iter().chain(why_missing).collect();
