@@ -37,7 +37,7 @@ fn count(batch: &Batch, setting: impl Fn(&str) -> Option<String>) -> Result<(), 
     rehearse(batch, &setting)?;
     let bad_is_fatal = setting("on_bad_json").as_deref() == Some("fatal");
     let mut totals: BTreeMap<String, Total> = BTreeMap::new();
-    for (index, record) in batch.records().enumerate() {
+    for record in batch {
         let key = record.key().map_or("(no key)".into(), String::from_utf8_lossy);
         let total = totals.entry(key.into_owned()).or_default();
         total.records += 1;
@@ -47,7 +47,7 @@ fn count(batch: &Batch, setting: impl Fn(&str) -> Option<String>) -> Result<(), 
         match record.value_json::<Entry>() {
             Ok(entry) => total.amount = total.amount.saturating_add(entry.amount),
             Err(error) if bad_is_fatal => return Err(fatal(error)),
-            Err(error) => return Err(Retry::now().suspect(index).because(error.to_string())),
+            Err(error) => return Err(Retry::now().suspect(record).because(error.to_string())),
         }
     }
     report(batch, &totals);
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn counted_batches_are_done() {
         let fixture = Fixture::new().record(entry("a", r#"{"amount": 1}"#)).record(FixtureRecord::new().key("a"));
-        assert_eq!(run(fixture, &[]), Outcome::Ok);
+        assert_eq!(run(fixture, &[]), Outcome::OK);
     }
 
     #[test]
@@ -127,7 +127,7 @@ mod tests {
         let settings = &[("rehearse_retry", "busy"), ("rehearse_attempts", "2")];
         let fixture = || Fixture::new().record(entry("busy", r#"{"amount": 1}"#));
         assert!(matches!(run(fixture().attempt(2), settings), Outcome::Retryable { .. }));
-        assert_eq!(run(fixture().attempt(3), settings), Outcome::Ok);
+        assert_eq!(run(fixture().attempt(3), settings), Outcome::OK);
     }
 
     #[test]

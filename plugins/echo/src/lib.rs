@@ -21,6 +21,6 @@ mod tests {
     #[test]
     fn every_batch_is_done() {
         let fixture = Fixture::new().record(FixtureRecord::new().key("k").value("v")).record(FixtureRecord::new());
-        assert_eq!(run_batch(super::process, fixture), Outcome::Ok);
+        assert_eq!(run_batch(super::process, fixture), Outcome::OK);
     }
 }

@@ -9,16 +9,19 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use crate::bindings::types::{self, BatchInfo, KafkaRecord};
+use crate::effects::{Collected, OutputRecord};
+use crate::outcome::Outcome;
 
 /// A batch of records. Never empty; within a partition the records are in offset order.
 pub struct Batch {
     info: BatchInfo,
     records: Vec<KafkaRecord>,
+    collected: Collected,
 }
 
 impl Batch {
     pub(crate) fn new(info: BatchInfo, records: Vec<KafkaRecord>) -> Self {
-        Self { info, records }
+        Self { info, records, collected: Collected::default() }
     }
 
     /// How many records there are.
@@ -36,12 +39,98 @@ impl Batch {
     /// The record at `index`, counted from 0.
     #[must_use]
     pub fn record(&self, index: usize) -> Option<Record<'_>> {
-        self.records.get(index).map(|inner| Record { inner })
+        self.records.get(index).map(|inner| Record { inner, index })
     }
 
     /// The records, in order.
     pub fn records(&self) -> impl ExactSizeIterator<Item = Record<'_>> {
-        self.records.iter().map(|inner| Record { inner })
+        self.into_iter()
+    }
+
+    /// Puts a record aside that no attempt will make any better: the host writes it to the dead-letter topic with this reason,
+    /// and the rest of the batch goes on. Takes words or an error. Rejecting a record again changes nothing.
+    ///
+    /// ```
+    /// # use gristmill_plugin::{Batch, Failure};
+    /// fn process(batch: &Batch) -> Result<(), Failure> {
+    ///     for record in batch {
+    ///         match record.value_json::<u64>() {
+    ///             Ok(amount) => println!("{amount}"),
+    ///             Err(error) => batch.reject(record, error),
+    ///         }
+    ///     }
+    ///     Ok(()) // done, but for what was rejected: the others are committed
+    /// }
+    /// ```
+    ///
+    /// Counts with ok, and with what [`done_through`](Self::done_through) covers; otherwise the record is handed over again with
+    /// the others.
+    ///
+    /// # Panics
+    ///
+    /// When the record is not one of this batch.
+    pub fn reject(&self, record: Record<'_>, reason: impl fmt::Display) {
+        self.collected.reject(self.own(record), reason.to_string());
+    }
+
+    /// Has a record written to a sink of the host's configuration, acknowledged before the batch is committed.
+    ///
+    /// ```
+    /// # use gristmill_plugin::{Batch, Failure, OutputRecord};
+    /// fn process(batch: &Batch) -> Result<(), Failure> {
+    ///     for record in batch {
+    ///         batch.emit("audit", OutputRecord::copy_of(record).header("seen-by", Some(b"audit")));
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// Counts with ok, and with what [`done_through`](Self::done_through) covers; otherwise nothing is written. The host refuses
+    /// the whole answer when it knows no such sink.
+    ///
+    /// # Panics
+    ///
+    /// When the record was made from one that is not of this batch.
+    pub fn emit(&self, sink: impl Into<String>, record: OutputRecord<'_>) {
+        let source = record.source.map(|source| self.own(source));
+        self.collected.emit(sink.into(), record, source);
+    }
+
+    /// Says that this record and all before it are done. When the plugin then answers retryable, they are committed, with what
+    /// was emitted and rejected of them, and only the rest is handed over again. What was emitted from no record goes along when
+    /// that was before this call.
+    ///
+    /// ```
+    /// # use gristmill_plugin::{Batch, Failure, Record};
+    /// fn process(batch: &Batch) -> Result<(), Failure> {
+    ///     for record in batch {
+    ///         store(record)?; // retryable: the records before this one stay stored, and are not handed over again
+    ///         batch.done_through(record);
+    ///     }
+    ///     Ok(())
+    /// }
+    /// # fn store(_: Record<'_>) -> Result<(), std::io::Error> { Ok(()) }
+    /// ```
+    ///
+    /// Without meaning for ok, with which all records are done, and for fatal, with which none is.
+    ///
+    /// # Panics
+    ///
+    /// When the record is not one of this batch.
+    pub fn done_through(&self, record: Record<'_>) {
+        self.collected.done(self.own(record) + 1);
+    }
+
+    /// The index of a record of this batch.
+    fn own(&self, record: Record<'_>) -> usize {
+        let own = self.records.get(record.index).is_some_and(|own| std::ptr::eq(own, record.inner));
+        assert!(own, "record {} is not one of this batch", record.idempotency_key());
+        record.index
+    }
+
+    /// The answer in full.
+    pub(crate) fn into_answer(self, outcome: Outcome) -> Outcome {
+        self.collected.into_answer(outcome)
     }
 
     /// The name of the pipeline.
@@ -96,26 +185,28 @@ impl<'a> IntoIterator for &'a Batch {
     type IntoIter = Records<'a>;
 
     fn into_iter(self) -> Records<'a> {
-        Records { inner: self.records.iter() }
+        Records { inner: self.records.iter().enumerate() }
     }
 }
 
 /// The records of a batch, in order.
 pub struct Records<'a> {
-    inner: std::slice::Iter<'a, KafkaRecord>,
+    inner: std::iter::Enumerate<std::slice::Iter<'a, KafkaRecord>>,
 }
 
 impl<'a> Iterator for Records<'a> {
     type Item = Record<'a>;
 
     fn next(&mut self) -> Option<Record<'a>> {
-        self.inner.next().map(|inner| Record { inner })
+        self.inner.next().map(|(index, inner)| Record { inner, index })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
         self.inner.size_hint()
     }
 }
+
+impl ExactSizeIterator for Records<'_> {}
 
 /// When a record was made, in milliseconds since 1970. May be negative.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,9 +223,16 @@ pub enum Timestamp {
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
     inner: &'a KafkaRecord,
+    index: usize,
 }
 
 impl<'a> Record<'a> {
+    /// Its index in the batch, from 0.
+    #[must_use]
+    pub fn index(self) -> usize {
+        self.index
+    }
+
     /// The topic.
     #[must_use]
     pub fn topic(self) -> &'a str {

@@ -3,6 +3,7 @@
 //! Hidden from the documentation: plugins meet these only through the crate's macro. Nothing here decides an answer.
 
 use crate::batch::Batch;
+use crate::effects::{Effects, Emitted, Rejection};
 use crate::outcome::{IntoOutcome, Outcome};
 
 /// The world `plugin`: what every plugin exports and imports.
@@ -55,18 +56,37 @@ pub fn answer<T: IntoOutcome>(
     info: types::BatchInfo,
     records: Vec<types::KafkaRecord>,
 ) -> types::Outcome {
-    lower(process(&Batch::new(info, records)).into_outcome())
+    let batch = Batch::new(info, records);
+    let outcome = process(&batch).into_outcome();
+    lower(batch.into_answer(outcome))
 }
 
 fn lower(outcome: Outcome) -> types::Outcome {
     match outcome {
-        Outcome::Ok => types::Outcome::Ok(types::Effects { rejected: Vec::new(), emitted: Vec::new() }),
-        Outcome::Retryable { reason, after, suspect } => types::Outcome::Retryable(types::Retry {
+        Outcome::Ok(wanted) => types::Outcome::Ok(effects(wanted)),
+        Outcome::Retryable { reason, after, completed, suspect } => types::Outcome::Retryable(types::Retry {
             reason,
             after_ms: after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
-            completed: None,
-            suspect: suspect.and_then(|index| u32::try_from(index).ok()),
+            completed: completed
+                .map(|done| types::Progress { records: index(done.records), effects: effects(done.effects) }),
+            suspect: suspect.map(index),
         }),
         Outcome::Fatal { reason } => types::Outcome::Fatal(types::Stop { reason }),
     }
+}
+
+fn effects(Effects { rejected, emitted }: Effects) -> types::Effects {
+    let rejected =
+        rejected.into_iter().map(|Rejection { index: at, reason }| types::Rejection { index: index(at), reason });
+    let emitted = emitted.into_iter().map(|record| {
+        let Emitted { sink, key, value, headers, partition, source } = record;
+        let headers = headers.into_iter().map(|(key, value)| types::Header { key, value }).collect();
+        types::OutputRecord { sink, key, value, headers, partition, source: source.map(index) }
+    });
+    types::Effects { rejected: rejected.collect(), emitted: emitted.collect() }
+}
+
+/// An index as the contract has it. One that does not fit is out of every batch, and the host says so.
+fn index(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
 }

@@ -6,9 +6,11 @@ use crate::batch::{Batch, Timestamp};
 use crate::bindings::types::{self, BatchInfo, KafkaRecord};
 use crate::outcome::{IntoOutcome, Outcome};
 
-/// Runs a plugin's function over a batch made by hand and returns its answer.
+/// Runs a plugin's function over a batch made by hand and returns its answer, with what it rejected, emitted and finished.
 pub fn run_batch<T: IntoOutcome>(process: impl FnOnce(&Batch) -> T, fixture: Fixture) -> Outcome {
-    process(&fixture.batch()).into_outcome()
+    let batch = fixture.batch();
+    let outcome = process(&batch).into_outcome();
+    batch.into_answer(outcome)
 }
 
 /// A batch under construction.
@@ -18,7 +20,7 @@ pub fn run_batch<T: IntoOutcome>(process: impl FnOnce(&Batch) -> T, fixture: Fix
 ///
 /// let fixture = Fixture::new().record(FixtureRecord::new().key("k").value("v")).record(FixtureRecord::new());
 /// let count = |batch: &Batch| assert_eq!(batch.len(), 2);
-/// assert_eq!(run_batch(count, fixture), Outcome::Ok);
+/// assert_eq!(run_batch(count, fixture), Outcome::OK);
 /// ```
 #[derive(Clone, Debug)]
 #[must_use]

@@ -1,7 +1,7 @@
 //! Write a gristmill plugin in Rust.
 //!
 //! ```
-//! use gristmill_plugin::{Batch, Failure, fatal};
+//! use gristmill_plugin::{Batch, Failure, OutputRecord, fatal};
 //!
 //! fn process(batch: &Batch) -> Result<(), Failure> {
 //!     for record in batch {
@@ -10,10 +10,12 @@
 //!         }
 //!         let order: Order = record.value_json().map_err(fatal)?; // `?` alone would mean: try the batch again later
 //!         if order.amount < 0 {
-//!             return Err(fatal("negative amount")); // trying again will not help
+//!             batch.reject(record, "negative amount"); // this one goes to the dead letters, the others go on
+//!             continue;
 //!         }
+//!         batch.emit("orders", OutputRecord::copy_of(record));
 //!     }
-//!     Ok(()) // every record is done: commit
+//!     Ok(()) // every record is done: write what was emitted, then commit
 //! }
 //! # #[derive(serde::Deserialize)]
 //! # struct Order { amount: i64 }
@@ -31,10 +33,12 @@
 pub mod bindings;
 
 mod batch;
+mod effects;
 mod fixture;
 mod outcome;
 
 pub use batch::{Batch, JsonError, Record, Records, Timestamp};
+pub use effects::{Effects, Emitted, OutputRecord, Progress, Rejection};
 pub use fixture::{Fixture, FixtureRecord, run_batch};
 pub use outcome::{Failure, IntoOutcome, Outcome, Retry, fatal};
 

@@ -6,17 +6,22 @@ use std::error::Error;
 use std::fmt::Display;
 use std::time::Duration;
 
+use crate::batch::Record;
+use crate::effects::{Effects, Progress};
+
 /// An answer in full, as the host will read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Every record is done.
-    Ok,
-    /// Nothing is done; try again.
+    /// Every record is done, once these effects are.
+    Ok(Effects),
+    /// Nothing is done, or only a beginning; try the rest again.
     Retryable {
         /// Why, for people.
         reason: String,
         /// A wish for the wait.
         after: Option<Duration>,
+        /// The beginning that is done.
+        completed: Option<Progress>,
         /// The index of the record that the plugin blames.
         suspect: Option<usize>,
     },
@@ -25,6 +30,11 @@ pub enum Outcome {
         /// Why, for people.
         reason: String,
     },
+}
+
+impl Outcome {
+    /// Every record is done, and there is nothing to do but to commit.
+    pub const OK: Self = Self::Ok(Effects::NONE);
 }
 
 /// What a plugin's function may return.
@@ -41,14 +51,14 @@ impl IntoOutcome for Outcome {
 
 impl IntoOutcome for () {
     fn into_outcome(self) -> Outcome {
-        Outcome::Ok
+        Outcome::OK
     }
 }
 
 impl IntoOutcome for Result<(), Failure> {
     fn into_outcome(self) -> Outcome {
         match self {
-            Ok(()) => Outcome::Ok,
+            Ok(()) => Outcome::OK,
             Err(Failure(outcome)) => outcome,
         }
     }
@@ -80,7 +90,21 @@ pub fn fatal(reason: impl Display) -> Failure {
     Failure(Outcome::Fatal { reason: reason.to_string() })
 }
 
-/// A failure worth trying again, with a wish for the wait: `Err(Retry::after(wait).because("the database is down"))`.
+/// A failure worth trying again, with a wish for the wait and a record to blame where there is one:
+///
+/// ```
+/// use std::time::Duration;
+/// use gristmill_plugin::{Batch, Failure, Retry};
+///
+/// fn process(batch: &Batch) -> Result<(), Failure> {
+///     for record in batch {
+///         if record.key().is_none() {
+///             return Err(Retry::after(Duration::from_secs(30)).suspect(record).because("the lock for it is taken"));
+///         }
+///     }
+///     Ok(())
+/// }
+/// ```
 #[derive(Clone, Copy, Debug)]
 #[must_use = "say why with `because`, and return the failure"]
 pub struct Retry {
@@ -99,15 +123,17 @@ impl Retry {
         Self { after: Some(wait), suspect: None }
     }
 
-    /// Blames the record at `index` of the batch.
-    pub fn suspect(self, index: usize) -> Self {
-        Self { suspect: Some(index), ..self }
+    /// Blames a record of the batch. Changes nothing about what is done; where the host has to look for the record that the
+    /// plugin fails at, it begins there.
+    pub fn suspect(self, record: Record<'_>) -> Self {
+        Self { suspect: Some(record.index()), ..self }
     }
 
     /// Completes the failure with a reason for people.
     #[must_use]
     pub fn because(self, reason: impl Into<String>) -> Failure {
-        Failure(Outcome::Retryable { reason: reason.into(), after: self.after, suspect: self.suspect })
+        let Self { after, suspect } = self;
+        Failure(Outcome::Retryable { reason: reason.into(), after, completed: None, suspect })
     }
 }
 
@@ -116,6 +142,7 @@ mod tests {
     use std::num::ParseIntError;
 
     use super::*;
+    use crate::{Batch, Fixture, FixtureRecord, run_batch};
 
     #[derive(Debug)]
     struct Outer(ParseIntError);
@@ -136,15 +163,23 @@ mod tests {
     fn any_error_is_retryable_and_told_with_its_causes() {
         let process = || -> Result<(), Failure> { Err(Outer("x".parse::<u32>().unwrap_err()))? };
         let reason = "no such table: invalid digit found in string".to_owned();
-        assert_eq!(process().into_outcome(), Outcome::Retryable { reason, after: None, suspect: None });
+        let outcome = Outcome::Retryable { reason, after: None, completed: None, suspect: None };
+        assert_eq!(process().into_outcome(), outcome);
     }
 
     #[test]
     fn a_wish_for_the_wait_and_a_suspect_go_along() {
         let wait = Duration::from_secs(3);
-        let failure: Result<(), Failure> = Err(Retry::after(wait).suspect(4).because("down"));
-        let outcome = Outcome::Retryable { reason: "down".into(), after: Some(wait), suspect: Some(4) };
-        assert_eq!(failure.into_outcome(), outcome);
+        let process = |batch: &Batch| -> Result<(), Failure> {
+            let blamed = batch.record(1).expect("there are two");
+            Err(Retry::after(wait).suspect(blamed).because("down"))
+        };
+        let fixture = Fixture::new().record(FixtureRecord::new()).record(FixtureRecord::new());
+        let (reason, after) = ("down".into(), Some(wait));
+        assert_eq!(
+            run_batch(process, fixture),
+            Outcome::Retryable { reason, after, completed: None, suspect: Some(1) }
+        );
     }
 
     #[test]

@@ -1,16 +1,20 @@
 //! A guest that reports what it was given, as `saw PARTITION FIRST LAST ATTEMPT` for each run of consecutive offsets, and
 //! answers as its settings say. The end-to-end tests read the reports out of the host's log.
 //!
-//! Settings: `pause_ms` is how long a batch takes. `fatal_at`, `retry_at` and `trap_at` name a record as `PARTITION:OFFSET`: the
-//! batch that holds it is answered with fatal, with retryable on its first `retry_attempts` attempts (1 when unset), or not at
-//! all, because the guest traps. `trap_always` traps on every batch. `check_keys` traps when a record's key is not
-//! `PARTITION-OFFSET`, as the loader of the tests writes it. `show` reports each record with all that it carries.
+//! Settings: `pause_ms` is how long a batch takes. `fatal_at`, `retry_at` and `trap_at` name records as `PARTITION:OFFSET`, with
+//! commas between several: the batch that holds one is answered with fatal, with retryable on its first `retry_attempts` attempts
+//! (1 when unset), or not at all, because the guest traps. `suspect` names records to blame for what is retryable. `complete_to`
+//! names records that are done with all before them, and makes the batch that holds one retryable; nothing of it then comes again
+//! but what lies behind. `reject_at` names records to reject, `reject_every` the distance of the offsets to reject, from 0;
+//! `emit_at` and `emit_every` do the same for records to be copied to the sink that `sink` names. `trap_always`
+//! traps on every batch. `check_keys` traps when a record's key is not `PARTITION-OFFSET`, as the loader of the tests writes it.
+//! `show` reports each record with all that it carries.
 
 #![expect(clippy::print_stdout, reason = "the report is what this guest is for")]
 
 use std::time::Duration;
 
-use gristmill_plugin::{Batch, Failure, Record, Retry, Timestamp, fatal, handler, setting};
+use gristmill_plugin::{Batch, Failure, OutputRecord, Record, Retry, Timestamp, fatal, handler, setting};
 
 handler!(process);
 
@@ -40,11 +44,37 @@ fn witness(
     if holds(batch, setting("fatal_at")) {
         return Err(fatal("the witness was told to say fatal"));
     }
+    put_aside_and_emit(batch, &setting);
+    let done = named(batch, setting("complete_to")).last();
+    if let Some(record) = done {
+        batch.done_through(record);
+    }
     let attempts = number(setting("retry_attempts")).unwrap_or(1);
-    if holds(batch, setting("retry_at")) && u64::from(batch.attempt()) <= attempts {
-        return Err(Retry::now().because("the witness was told to say retryable"));
+    let retry = holds(batch, setting("retry_at")) && u64::from(batch.attempt()) <= attempts;
+    if retry || done.is_some() {
+        let suspect = named(batch, setting("suspect")).next();
+        let retry = suspect.map_or(Retry::now(), |record| Retry::now().suspect(record));
+        return Err(retry.because("the witness was told to say retryable"));
     }
     Ok(())
+}
+
+/// Rejects and emits what the settings name.
+fn put_aside_and_emit(batch: &Batch, setting: &impl Fn(&str) -> Option<String>) {
+    let chosen = |at: &str, every: &str| -> Vec<Record<'_>> {
+        let distance = number(setting(every)).filter(|distance| *distance > 0);
+        let is_due = |record: &Record<'_>| {
+            distance.is_some_and(|distance| record.offset().unsigned_abs().is_multiple_of(distance))
+        };
+        named(batch, setting(at)).chain(batch.records().filter(is_due)).collect()
+    };
+    for record in chosen("reject_at", "reject_every") {
+        batch.reject(record, "the witness was told to reject");
+    }
+    let sink = setting("sink").unwrap_or_default();
+    for record in chosen("emit_at", "emit_every") {
+        batch.emit(sink.as_str(), OutputRecord::copy_of(record));
+    }
 }
 
 /// The runs of consecutive offsets in the batch, as partition, first and last offset, in the order in which they begin.
@@ -92,10 +122,17 @@ fn check_keys(batch: &Batch) {
     }
 }
 
-fn holds(batch: &Batch, place: Option<String>) -> bool {
-    let Some(place) = place else { return false };
-    let is_there = |record: Record<'_>| format!("{}:{}", record.partition(), record.offset()) == place;
-    batch.records().any(is_there)
+fn holds(batch: &Batch, places: Option<String>) -> bool {
+    named(batch, places).next().is_some()
+}
+
+/// The records of the batch at these places, in the order of the batch.
+fn named(batch: &Batch, places: Option<String>) -> impl Iterator<Item = Record<'_>> {
+    let places = places.unwrap_or_default();
+    batch.records().filter(move |record| {
+        let own = format!("{}:{}", record.partition(), record.offset());
+        places.split(',').any(|place| place == own)
+    })
 }
 
 fn number(text: Option<String>) -> Option<u64> {
@@ -125,7 +162,7 @@ mod tests {
         let fixture =
             Fixture::new().record(record(0, 5)).record(record(1, 1)).record(record(0, 6)).record(record(0, 9));
         let (outcome, lines) = run(fixture, &[("check_keys", "yes")]);
-        assert_eq!(outcome, Outcome::Ok);
+        assert_eq!(outcome, Outcome::OK);
         assert_eq!(lines, ["saw 0 5 6 1", "saw 1 1 1 1", "saw 0 9 9 1"]);
     }
 
@@ -134,8 +171,32 @@ mod tests {
         let fixture = || Fixture::new().record(record(0, 5)).record(record(0, 6));
         assert!(matches!(run(fixture(), &[("fatal_at", "0:6")]).0, Outcome::Fatal { .. }));
         assert!(matches!(run(fixture(), &[("retry_at", "0:5")]).0, Outcome::Retryable { .. }));
-        assert_eq!(run(fixture().attempt(2), &[("retry_at", "0:5")]).0, Outcome::Ok);
-        assert_eq!(run(fixture(), &[("fatal_at", "1:6"), ("retry_at", "0:55")]).0, Outcome::Ok);
+        assert_eq!(run(fixture().attempt(2), &[("retry_at", "0:5")]).0, Outcome::OK);
+        assert_eq!(run(fixture(), &[("fatal_at", "1:6"), ("retry_at", "0:55")]).0, Outcome::OK);
+    }
+
+    #[test]
+    fn records_are_rejected_and_emitted_where_the_settings_say() {
+        let fixture = || (4..9).fold(Fixture::new(), |fixture, offset| fixture.record(record(0, offset)));
+        let settings = &[("reject_at", "0:5,0:7"), ("reject_every", "4"), ("emit_at", "0:5"), ("sink", "out")];
+        let Outcome::Ok(effects) = run(fixture(), settings).0 else { panic!("not ok") };
+        let rejected: Vec<usize> = effects.rejected.iter().map(|rejection| rejection.index).collect();
+        assert_eq!(rejected, [0, 1, 3, 4]);
+        let emitted = &effects.emitted;
+        assert_eq!((emitted.len(), emitted[0].sink.as_str(), emitted[0].source), (1, "out", Some(1)));
+        assert_eq!(emitted[0].key.as_deref(), Some(&b"0-5"[..]));
+    }
+
+    #[test]
+    fn a_part_is_completed_and_the_rest_is_done_when_it_comes_again() {
+        let settings = &[("complete_to", "0:5"), ("suspect", "0:6"), ("emit_every", "1"), ("sink", "out")];
+        let fixture = Fixture::new().record(record(0, 4)).record(record(0, 5)).record(record(0, 6));
+        let Outcome::Retryable { completed: Some(done), suspect, .. } = run(fixture, settings).0 else {
+            panic!("no part")
+        };
+        assert_eq!((done.records, done.effects.emitted.len(), suspect), (2, 2, Some(2)));
+        let rest = run(Fixture::new().record(record(0, 6)).attempt(2), settings).0;
+        assert!(matches!(rest, Outcome::Ok(_)), "{rest:?}");
     }
 
     #[test]
