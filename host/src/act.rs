@@ -71,6 +71,7 @@ impl Edges {
             part,
             pipeline: Arc::clone(&self.pipeline),
             plugin: plugin.clone(),
+            sinks: Arc::default(),
             batch: Box::new(KafkaBatch { records }),
         };
         self.worker.deliver(job).map_err(|error| HandOverError::Worker(error.to_string()))

@@ -20,7 +20,7 @@ fn each_answer_has_its_exit_code_and_words() {
     call("{\"key\":\"panic:the stone cracked\"}", &[]).refused(76, &["broke", "(trap)", "the stone cracked"]);
     call("{\"key\":\"exit0\"}", &[]).refused(76, &["(exit)"]);
     call("{\"key\":\"grow:500\"}", &[]).refused(76, &["(memory)"]);
-    call("{\"key\":\"effects\"}", &[]).refused(76, &["(contract)"]);
+    call("{\"key\":\"emit:nowhere\"}", &[]).refused(76, &["(contract)", "nowhere"]);
 }
 
 /// A line that is read by people, at three in the morning.

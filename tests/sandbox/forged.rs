@@ -24,12 +24,14 @@ struct Forged {
     allocate: &'static str,
     /// What is done when the answer has been read.
     free: &'static str,
+    /// What it may emit to.
+    sinks: &'static [&'static str],
 }
 
 impl Forged {
     /// Answers with these bytes.
     fn answering(bytes: Vec<u8>) -> Self {
-        Self { answer: AT, bytes, allocate: "", free: "" }
+        Self { answer: AT, bytes, allocate: "", free: "", sinks: &[] }
     }
 
     fn mill(&self) -> Mill {
@@ -40,7 +42,8 @@ impl Forged {
             .replace("{allocate}", self.allocate)
             .replace("{free}", self.free);
         let settings = with_limits(|limits| limits.cpu = Duration::from_millis(500));
-        Mill::of(Plugin::load(engine(), "forged", &wat::parse_str(text).unwrap(), &settings).unwrap())
+        let plugin = Plugin::load(engine(), "forged", &wat::parse_str(text).unwrap(), &settings).unwrap();
+        Mill::of(plugin).with_sinks(self.sinks)
     }
 
     fn answer(&self) -> Answer {
@@ -153,9 +156,32 @@ fn a_result_that_grows_when_it_is_copied_is_no_answer() {
         Forged::answering(bytes).breaks("reasons that lie across each other", &UNREADABLE)
     };
     let read = rejections(20);
-    assert!(read.detail.contains("need configuration"), "{}", read.detail);
+    assert_eq!(read.detail, "it rejected record 19; the batch holds 1");
     let refused = rejections(2_000);
-    assert!(refused.detail.contains("fuel"), "{}", refused.detail);
+    assert!(refused.detail.contains("takes more than the 4194816 bytes"), "{}", refused.detail);
+}
+
+/// A thousand records of a thousand headers of the same 128 KiB: 131 GB in the host, if it read them.
+#[test]
+fn emitted_records_that_grow_when_they_are_copied_are_no_answer() {
+    const HEADERS_AT: u32 = AT + 64;
+    let header = [0, 1, 1, 0, 131_072];
+    let headers: Vec<u32> = (0..1_000).flat_map(|_| header).collect();
+    let records_at = HEADERS_AT + 4 * headers.len() as u32;
+    let record = |headers: u32| [0, 3, 0, 0, 0, 0, 0, 0, HEADERS_AT, headers, 0, 0, 0, 0];
+    let emitting = |records: usize, headers_each: u32| {
+        let mut bytes = outcome(0, &[0, 0, records_at, records as u32]);
+        let records = (0..records).flat_map(|_| record(headers_each));
+        bytes.extend(headers.iter().copied().chain(records).flat_map(u32::to_le_bytes));
+        Forged { sinks: &["\0\0\0"], ..Forged::answering(bytes) }
+    };
+    assert_eq!(emitting(1, 10).mill().tell("any").emitted[0].headers.len(), 10);
+    let fault = emitting(1_000, 1_000).breaks("headers that lie across each other", &[FaultClass::Contract]);
+    assert!(fault.detail.contains("takes more than the 71603"), "{}", fault.detail);
+    let fault = emitting(1, 600).breaks("more bytes than may be emitted", &[FaultClass::Contract]);
+    assert!(fault.detail.starts_with("its answer takes more than"), "{}", fault.detail);
+    let fault = emitting(1, 520).breaks("a few bytes more than may be emitted", &[FaultClass::Contract]);
+    assert!(fault.detail.ends_with("bytes; a batch may emit 67108864"), "{}", fault.detail);
 }
 
 /// T-02: the host calls a guest on the way in and on the way out as well, inside the same limits.

@@ -46,13 +46,26 @@ fn a_reused_instance_does_not_survive_a_fault() {
         ("spin", FaultClass::Timeout),
         ("sleep:60000", FaultClass::Timeout),
         ("grow:0", FaultClass::Memory),
-        ("effects", FaultClass::Contract),
+        ("emit:nowhere", FaultClass::Contract),
     ];
     for (key, class) in faults {
         assert_eq!(mill.ask("canary"), "0", "before {key}");
         assert_eq!(mill.ask("canary"), "1", "before {key}");
         mill.breaks(key, class);
     }
+}
+
+/// What other records left behind in an instance is not the fault of the part that is looked at.
+#[test]
+fn a_part_gets_an_instance_of_its_own_though_instances_are_reused() {
+    let mut mill = Mill::with(&reuse(u32::MAX));
+    assert_eq!(mill.ask("canary"), "0");
+    assert_eq!(mill.ask("canary"), "1");
+    mill.part = true;
+    for _ in 0..3 {
+        assert_eq!(mill.ask("canary"), "0");
+    }
+    assert!(mill.ask("dump").contains(" part=true "));
 }
 
 #[test]

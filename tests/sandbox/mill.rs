@@ -65,6 +65,10 @@ pub(crate) struct Mill {
     pub(crate) worker: Worker,
     /// Which attempt the next batches are.
     pub(crate) attempt: u32,
+    /// True: they are parts of a batch.
+    pub(crate) part: bool,
+    /// The sinks that they may emit to.
+    pub(crate) sinks: Arc<[Arc<str>]>,
     answers: mpsc::Receiver<Answered>,
     deliveries: u64,
 }
@@ -85,7 +89,13 @@ impl Mill {
         let (sink, answers) = mpsc::channel();
         let settings = WorkerSettings { name: "guest-under-test".to_owned() };
         let worker = Worker::spawn(settings, move |answered| drop(sink.send(answered))).unwrap();
-        Self { plugin, worker, attempt: 1, answers, deliveries: 0 }
+        Self { plugin, worker, attempt: 1, part: false, sinks: Arc::default(), answers, deliveries: 0 }
+    }
+
+    /// The same, with sinks to emit to.
+    pub(crate) fn with_sinks(mut self, sinks: &[&str]) -> Self {
+        self.sinks = sinks.iter().map(|sink| Arc::from(*sink)).collect();
+        self
     }
 
     /// Hands a batch over without waiting for the answer.
@@ -97,9 +107,15 @@ impl Mill {
     pub(crate) fn try_deliver(&mut self, batch: impl BatchSource + 'static) -> Result<DeliveryId, DeliverError> {
         self.deliveries += 1;
         let delivery = DeliveryId(self.deliveries);
-        let plugin = self.plugin.clone();
-        let pipeline: Arc<str> = "orders".into();
-        let job = Job { delivery, attempt: self.attempt, part: false, pipeline, plugin, batch: Box::new(batch) };
+        let job = Job {
+            delivery,
+            attempt: self.attempt,
+            part: self.part,
+            pipeline: "orders".into(),
+            plugin: self.plugin.clone(),
+            sinks: Arc::clone(&self.sinks),
+            batch: Box::new(batch),
+        };
         self.worker.deliver(job).map(|()| delivery)
     }
 

@@ -1,6 +1,6 @@
 //! Workers beside each other, and a worker that is asked too much.
 
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
 use gristmill_core::io::DeliveryId;
@@ -101,6 +101,7 @@ fn a_panic_of_whoever_takes_the_answer_is_not_said_to_be_caught() {
     let worker = Worker::spawn(settings, move |_| said.send(catches_panics()).unwrap()).unwrap();
     let plugin = mischief(&with_limits(|_| {})).unwrap();
     let (delivery, pipeline, batch) = (DeliveryId(1), "orders".into(), Box::new(Batch::told("ok")));
-    worker.deliver(Job { delivery, attempt: 1, part: false, pipeline, plugin, batch }).unwrap();
+    let sinks = Arc::default();
+    worker.deliver(Job { delivery, attempt: 1, part: false, pipeline, plugin, sinks, batch }).unwrap();
     assert_eq!(heard.recv_timeout(Duration::from_secs(30)), Ok(false));
 }

@@ -19,6 +19,9 @@ use crate::words::{shortened, tell_a_panic};
 /// How much of an error's own text is told. A plugin's `init` may refuse at any length.
 const ERROR_CHARS_MAX: usize = 300;
 
+/// How wasmtime says that a call copied more than it may.
+const TOO_MUCH_COPIED: &str = "fuel allocated for hostcalls has been exhausted";
+
 /// How far a guest got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -43,8 +46,8 @@ pub(crate) enum Cause {
     InitRefused(String),
     /// The batch cannot lie in its memory.
     BatchTooLarge,
-    /// Its answer asks for what is not configured, or contradicts itself.
-    Answer(&'static str),
+    /// Its answer asks for what is not allowed, or contradicts itself.
+    Answer(String),
     /// This host is broken.
     HostPanicked,
 }
@@ -92,6 +95,20 @@ impl Broken {
     pub(crate) fn frames(&self) -> Vec<String> {
         let Cause::Failed(error) = &self.error else { return Vec::new() };
         error.downcast_ref::<WasmBacktrace>().map(own_frames).unwrap_or_default()
+    }
+
+    /// The same, in numbers where the answer was larger than it may be. wasmtime's own words name no bound, and its error has no
+    /// type to know it by; an error on the guest's stack is one of a host call.
+    pub(crate) fn of_answer_within(mut self, answer_bytes: u64) -> Self {
+        if let Cause::Failed(error) = &self.error
+            && error.downcast_ref::<WasmBacktrace>().is_none()
+            && error.root_cause().to_string().contains(TOO_MUCH_COPIED)
+        {
+            self.error = Cause::Answer(format!(
+                "its answer takes more than the {answer_bytes} bytes that it may take in the host"
+            ));
+        }
+        self
     }
 
     /// What the core is told.

@@ -79,7 +79,7 @@ impl Guest {
             Some(ended) => Err(ended.into()),
             None => Ok(UpdateDeadline::Yield(1)),
         });
-        store.set_hostcall_fuel(copy_bytes(limits.copy_bytes, 0));
+        store.set_hostcall_fuel(host_width(limits.copy_bytes));
         Self { plugin: plugin.clone(), store, handler: None, stdout, stderr, batches: 0 }
     }
 
@@ -103,7 +103,8 @@ impl Guest {
         started.map_err(|reason| Broken::new(Phase::Init, Cause::InitRefused(crate::stdio::escape(reason.as_bytes()))))
     }
 
-    /// Hands a batch over and waits for the answer, within the time of `clock`.
+    /// Hands a batch over and waits for the answer, within the time of `clock`. Neither the answer nor a host call on the way may
+    /// copy more than `answer_bytes`.
     ///
     /// # Errors
     ///
@@ -113,21 +114,21 @@ impl Guest {
         clock: &Arc<CallClock>,
         info: types::BatchInfo<'_>,
         records: &[types::KafkaRecord<'_>],
-        batch_bytes: u64,
+        answer_bytes: u64,
     ) -> Result<types::Outcome, Broken> {
         let Some(handler) = &self.handler else {
             return Err(Broken::new(
                 Phase::Bind,
-                Cause::Answer("the guest was never bound, which is a bug of gristmill"),
+                Cause::Answer("the guest was never bound, which is a bug of gristmill".to_owned()),
             ));
         };
         self.batches = self.batches.saturating_add(1);
         self.store.data_mut().clock = Arc::clone(clock);
         self.store.set_epoch_deadline(1);
-        self.store.set_hostcall_fuel(copy_bytes(self.plugin.limits().copy_bytes, batch_bytes));
+        self.store.set_hostcall_fuel(host_width(answer_bytes));
         let handler = handler.gristmill_plugin_handler();
         let ran = clock.run(handler.call_process_batch(&mut self.store, info, records)).await;
-        self.settle(Phase::Call, ran)
+        self.settle(Phase::Call, ran).map_err(|broken| broken.of_answer_within(answer_bytes))
     }
 
     /// True when this guest may take another batch of `plugin`.
@@ -161,7 +162,6 @@ impl Guest {
     }
 }
 
-/// What one call may copy out of a guest.
-fn copy_bytes(at_least: u64, batch_bytes: u64) -> usize {
-    usize::try_from(at_least.max(batch_bytes.saturating_mul(2))).unwrap_or(usize::MAX)
+fn host_width(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
 }

@@ -1,22 +1,20 @@
-//! One hand-over: batch in, outcome out, or the report of what broke.
-//!
-//! The only place where the contract's answer becomes the core's outcome. Nothing here retries.
+//! One hand-over: batch in, answer out, or the report of what broke. Nothing here retries.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use gristmill_core::outcome::{Fault, Outcome};
+use gristmill_core::outcome::Fault;
 
 use crate::bindings::types;
 use crate::clock::CallClock;
+use crate::emitted::Allowance;
 use crate::fault::{Broken, Cause, Evidence, Phase};
 use crate::guest::Guest;
 use crate::lower::{BatchSource, HeaderRows, positions_of};
-use crate::stdio::escape;
+use crate::said::Said;
 use crate::worker::Job;
 
-/// How much of a plugin's reason is kept. What is longer is cut, with a mark.
-const REASON_BYTES_MAX: usize = 4 << 10;
+/// What an answer may take in the host for each record of the batch: the rejection of each, with a reason of some hundred bytes.
+const REJECTION_BYTES: u64 = 512;
 
 /// A job and its time.
 pub(crate) struct Handover<'a> {
@@ -25,8 +23,8 @@ pub(crate) struct Handover<'a> {
 }
 
 impl Handover<'_> {
-    /// Hands the batch to `kept` or to a fresh guest, and gives the guest back with the outcome.
-    pub(crate) async fn run(self, kept: Option<Guest>) -> Result<(Outcome, Guest), Broken> {
+    /// Hands the batch to `kept` or to a fresh guest, and gives the guest back with its answer.
+    pub(crate) async fn run(self, kept: Option<Guest>) -> Result<(Said, Guest), Broken> {
         let Self { job, clock } = self;
         let limits = job.plugin.limits();
         let rows = HeaderRows::new(&*job.batch);
@@ -48,10 +46,23 @@ impl Handover<'_> {
         };
         let headers = rows.lower();
         let records = rows.records(&*job.batch, &headers);
-        let answer = guest.process_batch(clock, info, &records, batch_bytes).await?;
-        let outcome = outcome(answer).map_err(|trouble| Broken::new(Phase::Call, Cause::Answer(trouble)))?;
-        Ok((outcome, guest))
+        let allowance = Allowance::new(limits, &job.sinks);
+        let answer_bytes = answer_bytes(job, batch_bytes, &allowance);
+        let answer = guest.process_batch(clock, info, &records, answer_bytes).await?;
+        let said = Said::read(answer, records.len(), &allowance)
+            .map_err(|trouble| Broken::new(Phase::Call, Cause::Answer(trouble)))?;
+        Ok((said, guest))
     }
+}
+
+/// Bytes that the answer to this batch may take in the host. That is the bound of what a guest makes the host hold beside the
+/// guest's own memory, however often its answer names the same bytes: wasmtime counts each list in the host's widths before it
+/// reads it, and ends the call at the first byte too many. What the answer becomes afterwards is moved out of it. An allocator
+/// may take twice as much where all of it is very small pieces.
+fn answer_bytes(job: &Job, batch_bytes: u64, allowance: &Allowance<'_>) -> u64 {
+    let of_any = job.plugin.limits().copy_bytes.max(batch_bytes.saturating_mul(2));
+    let of_rejections = (job.batch.len() as u64).saturating_mul(REJECTION_BYTES);
+    of_any.saturating_add(of_rejections).saturating_add(allowance.answer_bytes())
 }
 
 /// Bytes that a batch occupies in a guest at the least.
@@ -78,30 +89,4 @@ pub(crate) fn report(job: &Job, broken: Broken) -> Fault {
         "guest broke"
     );
     fault
-}
-
-/// Reads an answer. An answer that asks for what nobody configured is refused whole: to do a part of it would be a guess.
-fn outcome(answer: types::Outcome) -> Result<Outcome, &'static str> {
-    match answer {
-        types::Outcome::Ok(effects) if effects.rejected.is_empty() && effects.emitted.is_empty() => Ok(Outcome::OK),
-        types::Outcome::Ok(_) => Err("it answered ok with rejected or emitted records, which need configuration \
-             (a dead-letter topic, sinks) that this version does not have yet"),
-        types::Outcome::Retryable(types::Retry { completed: Some(_), .. }) => Err(
-            "it answered retryable with a completed part, which needs configuration that this version does not have yet",
-        ),
-        types::Outcome::Retryable(retry) => {
-            Ok(Outcome::retryable(reason(&retry.reason), retry.after_ms.map(Duration::from_millis)))
-        }
-        types::Outcome::Fatal(stop) => Ok(Outcome::Fatal { reason: reason(&stop.reason) }),
-    }
-}
-
-/// A plugin's own words, safe to show and of bounded length.
-fn reason(words: &str) -> String {
-    let end = words.floor_char_boundary(REASON_BYTES_MAX);
-    let mut reason = escape(&words.as_bytes()[..end]);
-    if end < words.len() {
-        reason += &format!(" … ({} bytes cut)", words.len() - end);
-    }
-    reason
 }

@@ -5,7 +5,8 @@
 //! for trial. A [`Worker`] is one OS thread that takes a [`Job`], runs a guest over its batch inside the plugin's [`Limits`],
 //! and gives exactly one [`Answered`] back, whatever the guest does. [`inspect()`] says what a file is without compiling it.
 //!
-//! Nothing here knows Kafka: a batch comes as a [`BatchSource`], and what an answer means is decided in the core.
+//! Nothing here knows Kafka: a batch comes as a [`BatchSource`], what an answer means is decided in the core, and what a guest
+//! emits is handed on with the answer, for whoever writes it.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +14,7 @@ mod bindings;
 mod budget;
 mod cancel;
 mod clock;
+mod emitted;
 mod engine;
 mod error;
 mod fault;
@@ -27,11 +29,13 @@ mod lower;
 mod panics;
 mod plugin;
 mod provided;
+mod said;
 mod stdio;
 mod ticker;
 mod words;
 mod worker;
 
+pub use emitted::{EMITTED_HEADER_OVERHEAD_BYTES, EMITTED_RECORD_OVERHEAD_BYTES, EmittedHeader, EmittedRecord};
 pub use engine::{Engine, EngineSettings};
 pub use error::{DeliverError, EngineError, LoadError, Refusal, SpawnError};
 pub use file::Kind;

@@ -29,9 +29,15 @@ pub struct Limits {
     pub resources: usize,
     /// Random bytes per host call. When asked for more, the host call traps.
     pub random_bytes: u64,
-    /// Bytes that one answer or one host call may copy out of the guest, if the batch itself is not half as large. When
-    /// reached, the call traps.
+    /// Bytes that one answer or one host call may copy out of the guest, if the batch itself is not half as large. Beside these,
+    /// there is room to reject every record and for what may be emitted. When reached, the call traps.
     pub copy_bytes: u64,
+    /// Records that one answer may emit. An answer with more is no answer.
+    pub emitted_records: usize,
+    /// Bytes that one answer may emit: keys, values, names and values of headers,
+    /// [128](crate::EMITTED_RECORD_OVERHEAD_BYTES) for each record and [64](crate::EMITTED_HEADER_OVERHEAD_BYTES) for each header;
+    /// never more than `memory_bytes`. An answer with more is no answer.
+    pub emitted_bytes: u64,
     /// Bytes of one line of output. What is longer is cut, with a mark.
     pub output_line_bytes: usize,
     /// Bytes of output per second and stream, of all instances of a loaded plugin together; a line counts as 64 at the least.
@@ -54,6 +60,8 @@ impl Limits {
         resources: 1_024,
         random_bytes: 64 << 10,
         copy_bytes: 4 << 20,
+        emitted_records: 100_000,
+        emitted_bytes: 64 << 20,
         output_line_bytes: 4 << 10,
         output_bytes_per_second: 64 << 10,
         file_bytes: 32 << 20,

@@ -14,6 +14,7 @@ use tokio::runtime::Runtime;
 
 use crate::cancel::Cancel;
 use crate::clock::CallClock;
+use crate::emitted::EmittedRecord;
 use crate::error::{DeliverError, SpawnError};
 use crate::fault::{Broken, Cause, Evidence, Phase};
 use crate::guest::Guest;
@@ -21,6 +22,7 @@ use crate::handover::{self, Handover};
 use crate::lower::BatchSource;
 use crate::panics;
 use crate::plugin::Plugin;
+use crate::said::Said;
 
 /// How many jobs may wait for the one that runs. A further one is refused as busy.
 const JOBS_WAITING_MAX: usize = 64;
@@ -41,12 +43,15 @@ pub struct Job {
     pub delivery: DeliveryId,
     /// 1: the first hand-over of these records.
     pub attempt: u32,
-    /// True: a part of a batch, cut to find the record that breaks the plugin.
+    /// True: a part of a batch, cut to find the record that breaks the plugin. It gets an instance of its own, so that what
+    /// other records left behind in one is not taken for its fault.
     pub part: bool,
     /// The pipeline's name.
     pub pipeline: Arc<str>,
     /// Which plugin handles it.
     pub plugin: Plugin,
+    /// The names of the sinks that it may emit to.
+    pub sinks: Arc<[Arc<str>]>,
     /// The records.
     pub batch: Box<dyn BatchSource>,
 }
@@ -65,6 +70,9 @@ pub struct Answered {
     pub delivery: DeliveryId,
     /// How it ended.
     pub answer: Answer,
+    /// The records to be written before what is done is committed, in the guest's order: of ok, or of the completed part. Their
+    /// number stands in the answer's effects.
+    pub emitted: Vec<EmittedRecord>,
     /// What was measured on the way.
     pub facts: CallFacts,
 }
@@ -217,15 +225,15 @@ impl<S: FnMut(Answered)> Desk<S> {
         while let Ok(job) = waiting.recv() {
             let delivery = job.delivery;
             let cancel = self.cancels.begin(delivery, job.plugin.limits().cancel_grace);
-            let (answer, facts) = self.answer(&job, cancel);
+            let (answer, emitted, facts) = self.answer(&job, cancel);
             self.cancels.close(delivery);
             // The records go before the answer, so that whoever hears it finds their memory free.
             drop(job);
-            (self.sink)(Answered { delivery, answer, facts });
+            (self.sink)(Answered { delivery, answer, emitted, facts });
         }
     }
 
-    fn answer(&mut self, job: &Job, cancel: Arc<Cancel>) -> (Answer, CallFacts) {
+    fn answer(&mut self, job: &Job, cancel: Arc<Cancel>) -> (Answer, Vec<EmittedRecord>, CallFacts) {
         let engine = job.plugin.engine();
         let _ticking = engine.ticking();
         let clock = CallClock::start(job.plugin.limits(), cancel, engine.ticker());
@@ -233,31 +241,30 @@ impl<S: FnMut(Answered)> Desk<S> {
         let ran = if clock.is_cancelled() { None } else { Some(self.run(job, &clock, &mut facts)) };
         facts.duration = clock.elapsed();
         facts.busy = clock.busy();
+        let mut emitted = Vec::new();
         let answer = match ran {
             None => Answer::Cancelled,
             Some(Err(broken)) if broken.is_cancelled() => Answer::Cancelled,
             Some(Err(broken)) => Answer::Fault(handover::report(job, broken)),
             Some(Ok(_)) if clock.is_cancelled() => Answer::Cancelled,
-            Some(Ok(outcome)) => Answer::Outcome(outcome),
+            Some(Ok(said)) => {
+                emitted = said.emitted;
+                Answer::Outcome(said.outcome)
+            }
         };
-        (answer, facts)
+        (answer, emitted, facts)
     }
 
     /// Runs one hand-over. A guest that broke is gone afterwards, and so is one that serves a single batch.
-    fn run(
-        &mut self,
-        job: &Job,
-        clock: &Arc<CallClock>,
-        facts: &mut CallFacts,
-    ) -> Result<gristmill_core::outcome::Outcome, Broken> {
-        let kept = self.guest.take().filter(|guest| guest.serves(&job.plugin));
+    fn run(&mut self, job: &Job, clock: &Arc<CallClock>, facts: &mut CallFacts) -> Result<Said, Broken> {
+        let kept = self.guest.take().filter(|guest| guest.serves(&job.plugin) && !job.part);
         facts.instance_fresh = kept.is_none();
         let ran = panics::catch(|| self.runtime.block_on(Handover { job, clock }.run(kept)));
-        let (outcome, guest) = ran.unwrap_or_else(|_| Err(Broken::new(Phase::Call, Cause::HostPanicked)))?;
+        let (said, guest) = ran.unwrap_or_else(|_| Err(Broken::new(Phase::Call, Cause::HostPanicked)))?;
         facts.guest_memory_bytes = guest.memory_bytes();
         facts.output_dropped_bytes = guest.output_dropped_bytes();
         self.guest = Some(guest).filter(|guest| guest.serves(&job.plugin) && !clock.is_cancelled());
-        Ok(outcome)
+        Ok(said)
     }
 }
 

@@ -158,6 +158,7 @@ impl Caller {
             part: false,
             pipeline: Arc::clone(&self.pipeline),
             plugin: self.plugin.clone(),
+            sinks: Arc::default(),
             batch: Box::new(FileBatch(records)),
         };
         let bug = |text: &str| Exit::because(exit::HOST_BUG, format!("{text}; please report it"));

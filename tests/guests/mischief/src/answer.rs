@@ -1,10 +1,10 @@
-//! Answers, honest ones and ones that this version of the host must refuse.
+//! Answers without effects, and what the guest was given as an answer.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gristmill_plugin::bindings::plugin::gristmill::plugin::types::{
-    BatchInfo, Effects, KafkaRecord, Outcome, OutputRecord, Progress, Rejection, Retry, Stop, Timestamp,
+    BatchInfo, Effects, KafkaRecord, Outcome, Retry, Stop, Timestamp,
 };
 
 pub(crate) fn nothing() -> Effects {
@@ -33,28 +33,6 @@ pub(crate) fn fatal_once(reason: &str) -> Outcome {
 pub(crate) fn verbose(mebibytes: u64) -> Outcome {
     let bytes = usize::try_from(mebibytes << 20).unwrap_or(usize::MAX);
     retry(&"x".repeat(bytes), None)
-}
-
-pub(crate) fn effects() -> Outcome {
-    let rejected = vec![Rejection { index: 0, reason: "not today".to_owned() }];
-    Outcome::Ok(Effects { rejected, emitted: Vec::new() })
-}
-
-pub(crate) fn emitted() -> Outcome {
-    let record = OutputRecord {
-        sink: "anywhere".to_owned(),
-        key: None,
-        value: Some(b"v".to_vec()),
-        headers: Vec::new(),
-        partition: None,
-        source: Some(0),
-    };
-    Outcome::Ok(Effects { rejected: Vec::new(), emitted: vec![record] })
-}
-
-pub(crate) fn completed() -> Outcome {
-    let completed = Some(Progress { records: 1, effects: nothing() });
-    Outcome::Retryable(Retry { reason: "half done".to_owned(), after_ms: None, completed, suspect: None })
 }
 
 /// Writes down all that the guest was given, one line for the batch and one per record, as the tests compare it.

@@ -8,6 +8,7 @@
 
 mod answer;
 mod burn;
+mod effects;
 mod flood;
 mod reach;
 mod wasi;
@@ -26,9 +27,18 @@ fn act(info: &BatchInfo, records: &[KafkaRecord]) -> Outcome {
         "retry-after" => answer::retry("later", Some(number(argument))),
         "fatal" => answer::fatal(argument),
         "verbose" => answer::verbose(number(argument)),
-        "effects" => answer::effects(),
-        "emitted" => answer::emitted(),
-        "completed" => answer::completed(),
+        "reject" => effects::reject(argument),
+        "reject-all" => effects::reject_all(records, number(argument)),
+        "emit" => effects::emit(argument),
+        "emit-all" => effects::emit_all(argument, records),
+        "emit-from" => effects::emit_from(number(argument)),
+        "emit-to-partition" => effects::emit_to_partition(argument),
+        "emit-many" => effects::emit_many(number(argument)),
+        "emit-mebibytes" => effects::emit_mebibytes(number(argument)),
+        "completed" => effects::completed(number(argument)),
+        "completed-emit" => effects::completed_with(argument, effects::emitted_from),
+        "completed-reject" => effects::completed_with(argument, effects::rejecting),
+        "blame" => effects::blame(number(argument)),
         "dump" => answer::retry(&answer::dump(info, records), None),
         "panic" => panic!("{argument}"),
         "fatal-once" => answer::fatal_once(argument),
