@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
 mod cancel;
+mod effect_plugins;
 mod effects;
 mod files;
 mod forged;

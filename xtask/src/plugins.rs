@@ -12,8 +12,15 @@ use crate::workspace;
 const TARGET: &str = "wasm32-wasip2";
 
 /// The packages that are plugins, by their cargo names. `plugins/sdk/rust` is a library and no plugin.
-const PACKAGES: &[&str] =
-    &["gristmill-count", "gristmill-echo", "gristmill-mischief", "gristmill-noop", "gristmill-witness"];
+const PACKAGES: &[&str] = &[
+    "gristmill-count",
+    "gristmill-echo",
+    "gristmill-mischief",
+    "gristmill-noop",
+    "gristmill-route",
+    "gristmill-validate",
+    "gristmill-witness",
+];
 
 /// The folder in which built plugins lie.
 #[must_use]

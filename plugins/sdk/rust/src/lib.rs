@@ -48,6 +48,11 @@ pub fn setting(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
+/// All settings of this plugin, as names and texts, for those whose names are not known beforehand.
+pub fn settings() -> impl Iterator<Item = (String, String)> {
+    std::env::vars()
+}
+
 /// Makes a function the plugin's `process-batch`.
 ///
 /// `handler!(process)` takes a `fn(&Batch) -> Result<(), Failure>`. `handler!(process, init = start)` also exports
