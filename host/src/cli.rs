@@ -3,6 +3,7 @@
 //! Commands say what happened through `Console` and an [`Exit`]; they never end the process.
 
 mod call;
+mod call_text;
 mod check;
 mod completions;
 mod config_args;

@@ -1,7 +1,9 @@
-//! Records as people write them: JSON Lines with rpk's field names. Read by `call`, later by fixtures and dead-letter tools.
+//! Records as people write them: JSON Lines with rpk's field names. Read and written by `call`, later by fixtures and dead-letter
+//! tools.
 //!
 //! It keeps apart what Kafka keeps apart: null, empty and absent; repeated headers in order; bytes that are not UTF-8.
 
+mod emitted;
 mod json_line;
 mod source;
 
@@ -9,6 +11,7 @@ use std::io::{BufRead, Read};
 
 use gristmill_guest::Timestamp;
 
+pub use self::emitted::EmittedBody;
 pub use self::json_line::LineError;
 pub use self::source::FileBatch;
 

@@ -29,7 +29,7 @@ const LINE_CHARS_MAX: usize = 400;
 #[test]
 fn a_fault_is_told_in_short_with_the_way_out_at_the_end() {
     for (key, words) in [
-        ("panic:the stone\\ncracked", "panicked at tests/guests/mischief/src/lib.rs:33:20: the stone cracked"),
+        ("panic:the stone\\ncracked", "panicked at tests/guests/mischief/src/lib.rs:43:20: the stone cracked"),
         ("spin", "used all of its 200ms of processor time"),
         ("deep", "in gristmill_mischief::burn::deep::down"),
     ] {
@@ -118,6 +118,38 @@ fn machines_get_one_line_for_each_batch() {
         (&lines[1]["outcome"], &lines[1]["after_ms"], &lines[1]["reason"]),
         (&"retryable".into(), &1500.into(), &"later".into())
     );
+}
+
+#[test]
+fn what_a_pipeline_would_write_is_shown_to_people() {
+    let route = configuration("gristmill-route", "settings = { field = \"kind\", \"route.a\" = \"as\" }\n");
+    let records = r#"{"topic":"t","partition":2,"offset":40,"key":"k","value":"{\"kind\":\"a\"}","headers":[["h",null]]}
+{"topic":"t","partition":2,"value":"{\"kind\":\"b\"}"}
+"#;
+    let run = || Run::new().file("g.toml", route.clone()).input(records);
+    let plugin = plugin("gristmill-route");
+    let ended = run().with(&["call", &plugin, "-c", "g.toml", "--sink", "as", "--sink", "bs"]);
+    let lines: Vec<&str> = ended.good().stdout.lines().collect();
+    assert!(lines[0].ends_with(" ms), 1 rejected, 1 emitted"), "{lines:?}");
+    assert_eq!(lines[1], "  rejected 1 (t/2/41): no route is for the value \"b\" of kind");
+    let record = r#"{"key":"k","value":"{\"kind\":\"a\"}","headers":[{"key":"h","value":null}]}"#;
+    assert_eq!(lines[2], format!("  emitted to as from 0 (t/2/40): {record}"));
+    let ended = run().with(&["call", &plugin, "-c", "g.toml", "--sink", "bs"]);
+    ended.refused(76, &["(contract)", "names the sink \"as\"; known are bs"]);
+}
+
+#[test]
+fn what_a_pipeline_would_write_is_shown_to_machines() {
+    let ended = call("{\"key\":\"emit-all:out\"}\n{\"value_b64\":\"/w==\"}\n", &["--sink", "out", "--output", "json"]);
+    assert_eq!(ended.good().json()[0]["emitted"][1]["source"], 1);
+    let record = serde_json::json!({ "partition": 0, "key": null, "value_b64": "/w==", "headers": [] });
+    assert_eq!(ended.json()[0]["emitted"][1]["record"], record);
+    assert_eq!(ended.json()[0]["emitted"][1]["sink"], "out");
+    let ended = call("{\"key\":\"completed-reject:2:1\"}\n{}\n{}\n", &["--output", "json"]);
+    assert_eq!((ended.code, &ended.json()[0]["completed"]), (75, &2.into()));
+    assert_eq!(ended.json()[0]["rejected"], serde_json::json!([{ "index": 1, "reason": "not today" }]));
+    let ended = call("{\"key\":\"blame:1\"}\n{}\n", &["--output", "json"]);
+    assert_eq!(ended.json()[0]["suspect"], 1);
 }
 
 #[test]

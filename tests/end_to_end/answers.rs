@@ -104,17 +104,18 @@ fn a_stop_ends_the_back_off() {
     assert!(pipeline.committed().values().all(|next| *next == 0));
 }
 
-/// R7: a partial outcome has no meaning yet, and what has no meaning commits nothing: not even the part it calls done.
+/// R7: of a partial outcome exactly the finished part is committed, and nothing else comes again but the rest.
 #[test]
-fn a_partial_outcome_is_a_fault_and_commits_nothing() {
-    let pipeline = Pipeline::new(shared_broker(), "partial").plugin("gristmill-mischief").batches_of(3);
-    let pipeline = pipeline.set("fault", "max_attempts", "1");
-    let _ = pipeline.load(1, 0);
-    for key in ["completed", "ok", "ok"] {
-        pipeline.put(key);
-    }
-    let (code, lines) = pipeline.run().wait_for_end(SOON);
-    assert_eq!(code, 75, "{}", last(&lines));
-    assert!(lines.last().is_some_and(|line| line.contains("completed")), "{}", last(&lines));
-    assert!(pipeline.committed().values().all(|next| *next == 0), "{:?}", pipeline.committed());
+fn a_partial_outcome_commits_exactly_its_part() {
+    let pipeline = Pipeline::new(shared_broker(), "partial").batches_of(100).setting("complete_to", "0:149");
+    let pipeline = pipeline.set("retry", "initial", "\"30s\"").set("retry", "max", "\"30s\"");
+    let _ = pipeline.load(1, 350);
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&BTreeMap::from([(0, 150)]), SOON);
+    let lines = stop(host);
+    assert!(lines.iter().any(|line| line.contains("retryable")), "{}", last(&lines));
+    let again = pipeline.run();
+    pipeline.wait_until_committed(&BTreeMap::from([(0, 350)]), SOON);
+    let seen = Seen::from_lines(&stop(again));
+    assert_eq!(seen.attempts_max(), 1);
 }

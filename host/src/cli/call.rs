@@ -13,15 +13,15 @@ use gristmill_core::io::DeliveryId;
 use gristmill_core::outcome::{Answer, Outcome};
 use gristmill_core::policy::{Attempts, Exhausted};
 use gristmill_guest::{Answered, Engine, EngineSettings, Job, Plugin, PluginSettings, Worker, WorkerSettings};
-use serde::Serialize;
 
 use crate::excerpt::short_reason;
 use crate::exit::{self, Exit};
 use crate::plugin_file::{self, NamedBy};
 use crate::records::{self, FileBatch, FileRecord, RecordsError};
 
+use super::call_text;
 use super::config_args::OverlayArgs;
-use super::console::{Console, escape};
+use super::console::Console;
 use super::{Output, OutputArgs};
 
 /// What to hand to which plugin.
@@ -41,24 +41,13 @@ pub(super) struct CallArgs {
     /// The attempt that the plugin is told it is
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     attempt: NonZeroU32,
+    /// A sink that the plugin may emit to, once for each. What it emits is shown, and written nowhere
+    #[arg(long = "sink", value_name = "NAME")]
+    sinks: Vec<String>,
     #[command(flatten)]
     overlays: OverlayArgs,
     #[command(flatten)]
     output: OutputArgs,
-}
-
-/// One batch's end, for machines.
-#[derive(Serialize)]
-struct Line<'l> {
-    batch: u64,
-    records: usize,
-    outcome: &'l str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<&'l str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    after_ms: Option<u128>,
-    duration_ms: f64,
-    guest_memory_bytes: u64,
 }
 
 pub(super) fn run(args: CallArgs, console: &mut Console) -> Exit {
@@ -80,11 +69,12 @@ fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
         return Ok(Exit::clean());
     }
     let size = args.batch.map(NonZeroU32::get).or(setup.records_max).map_or(records.len(), |size| size as usize);
-    let mut caller = Caller::new(plugin, setup.pipeline, args.attempt.get())?;
+    let sinks = args.sinks.iter().map(|sink| Arc::from(sink.as_str())).collect();
+    let mut caller = Caller::new(plugin, setup.pipeline, args.attempt.get(), sinks)?;
     let left = records.chunks(size).count();
     for (number, batch) in (1..).zip(records.chunks(size)) {
         let answered = caller.hand_over(number, batch.to_vec())?;
-        say(number, batch.len(), &answered, args.output.output, console);
+        say(number, batch, &answered, args.output.output, console);
         if let Some(exit) = exit_of(&answered.answer, number, left, setup.attempts) {
             return Ok(exit);
         }
@@ -139,16 +129,17 @@ struct Caller {
     plugin: Plugin,
     pipeline: Arc<str>,
     attempt: u32,
+    sinks: Arc<[Arc<str>]>,
 }
 
 impl Caller {
-    fn new(plugin: Plugin, pipeline: Arc<str>, attempt: u32) -> Result<Self, Exit> {
+    fn new(plugin: Plugin, pipeline: Arc<str>, attempt: u32, sinks: Arc<[Arc<str>]>) -> Result<Self, Exit> {
         // One answer at a time is on its way, since the next batch waits for it.
         let (sender, answers) = mpsc::sync_channel(1);
         let sink = move |answered| drop(sender.try_send(answered));
         let worker = Worker::spawn(WorkerSettings { name: "guest".to_owned() }, sink)
             .map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
-        Ok(Self { worker, answers, plugin, pipeline, attempt })
+        Ok(Self { worker, answers, plugin, pipeline, attempt, sinks })
     }
 
     fn hand_over(&mut self, number: u64, records: Vec<FileRecord>) -> Result<Answered, Exit> {
@@ -158,7 +149,7 @@ impl Caller {
             part: false,
             pipeline: Arc::clone(&self.pipeline),
             plugin: self.plugin.clone(),
-            sinks: Arc::default(),
+            sinks: Arc::clone(&self.sinks),
             batch: Box::new(FileBatch(records)),
         };
         let bug = |text: &str| Exit::because(exit::HOST_BUG, format!("{text}; please report it"));
@@ -168,29 +159,11 @@ impl Caller {
     }
 }
 
-fn say(number: u64, records: usize, answered: &Answered, output: Output, console: &mut Console) {
-    let (outcome, reason, after) = match &answered.answer {
-        Answer::Outcome(Outcome::Ok(_)) => ("ok", None, None),
-        Answer::Outcome(Outcome::Retryable { reason, after, .. }) => ("retryable", Some(reason.as_str()), *after),
-        Answer::Outcome(Outcome::Fatal { reason }) => ("fatal", Some(reason.as_str()), None),
-        Answer::Fault(fault) => (fault.class.as_str(), Some(fault.detail.as_str()), None),
-        Answer::Cancelled => ("cancelled", None, None),
-    };
-    let duration_ms = answered.facts.duration.as_secs_f64() * 1_000.0;
-    let guest_memory_bytes = answered.facts.guest_memory_bytes;
-    if output == Output::Json {
-        let after_ms = after.map(|after| after.as_millis());
-        console.say_json(&Line { batch: number, records, outcome, reason, after_ms, duration_ms, guest_memory_bytes });
-        return;
+fn say(number: u64, records: &[FileRecord], answered: &Answered, output: Output, console: &mut Console) {
+    match output {
+        Output::Json => console.say_json(&call_text::line(number, records.len(), answered)),
+        Output::Text => call_text::text(number, records, answered).into_iter().for_each(|line| console.say(line)),
     }
-    let mut text = format!("batch {number}: {outcome} ({records} records, {duration_ms:.1} ms)");
-    if let Some(after) = after {
-        text.push_str(&format!(", after {}", humantime::format_duration(after)));
-    }
-    if let Some(reason) = reason {
-        text.push_str(&format!(": {}", escape(reason)));
-    }
-    console.say(text);
 }
 
 /// How a batch that is not ok ends the command.
@@ -236,6 +209,6 @@ fn after_retryable(attempts: Attempts) -> String {
     };
     format!(
         "run would wait and hand the same batch over again{until}; call it again: a record that fails while nothing is down \
-         (--batch 1 finds it) fails for ever, and the plugin has to say fatal to it or pass over it"
+         (--batch 1 finds it) fails for ever, and the plugin has to reject it, say fatal to it or pass over it"
     )
 }

@@ -49,7 +49,7 @@ struct Line {
 
 /// A header as it is written: an object, or a pair of name and value.
 #[derive(Default, Serialize)]
-struct HeaderLine {
+pub(super) struct HeaderLine {
     #[serde(skip_serializing_if = "left_out")]
     key: Text,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,16 +60,24 @@ struct HeaderLine {
     value_b64: Option<String>,
 }
 
+impl HeaderLine {
+    pub(super) fn of(name: &[u8], value: Option<&[u8]>) -> Self {
+        let (key, key_b64) = written(Some(name));
+        let (value, value_b64) = written(value);
+        Self { key, key_b64, value, value_b64 }
+    }
+}
+
 /// Text that may be null, and whether it was written at all.
 #[derive(Default)]
-enum Text {
+pub(super) enum Text {
     #[default]
     Absent,
     Null,
     Given(String),
 }
 
-fn left_out(text: &Text) -> bool {
+pub(super) fn left_out(text: &Text) -> bool {
     matches!(text, Text::Absent)
 }
 
@@ -256,11 +264,7 @@ pub(super) fn write(record: &FileRecord) -> String {
     };
     let (key, key_b64) = written(record.key.as_deref());
     let (value, value_b64) = written(record.value.as_deref());
-    let headers = record.headers.iter().map(|header| {
-        let (key, key_b64) = written(Some(&header.name));
-        let (value, value_b64) = written(header.value.as_deref());
-        HeaderLine { key, key_b64, value, value_b64 }
-    });
+    let headers = record.headers.iter().map(|header| HeaderLine::of(&header.name, header.value.as_deref()));
     let line = Line {
         topic: Some(record.topic.clone()),
         partition: Some(record.partition),
@@ -278,7 +282,7 @@ pub(super) fn write(record: &FileRecord) -> String {
 }
 
 /// Text where it is UTF-8, base64 where it is not.
-fn written(bytes: Option<&[u8]>) -> (Text, Option<String>) {
+pub(super) fn written(bytes: Option<&[u8]>) -> (Text, Option<String>) {
     match bytes.map(std::str::from_utf8) {
         None => (Text::Null, None),
         Some(Ok(text)) => (Text::Given(text.to_owned()), None),

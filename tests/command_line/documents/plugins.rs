@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use gristmill_guest::Limits;
+use gristmill_guest::{EMITTED_HEADER_OVERHEAD_BYTES, EMITTED_RECORD_OVERHEAD_BYTES, Limits};
 
 use super::markdown::{paper, root};
 use crate::process::Run;
@@ -108,6 +108,20 @@ fn the_plugin_of_the_readme_builds_and_answers_as_it_says() {
 }
 
 #[test]
+fn the_plugins_with_effects_answer_as_the_page_says() {
+    let page = paper("docs/plugins.md");
+    for (plugin, records, printed) in
+        [("validate", "json people.jsonl", "text validated"), ("route", "json events.jsonl", "text routed")]
+    {
+        let file = gristmill_tests::plugin(&format!("gristmill-{plugin}")).display().to_string();
+        let run = Run::new().file("g.toml", page.block(&format!("toml {plugin}.toml"))).input(&page.block(records));
+        let ended = run.with(&["call", &file, "--config", "g.toml", "--sink", "orders", "--sink", "refunds"]);
+        let said: Vec<&str> = ended.good().stdout.lines().skip(1).map(str::trim_start).collect();
+        assert_eq!(said.join("\n"), page.block(printed).trim_end(), "{plugin}");
+    }
+}
+
+#[test]
 fn the_limits_are_those_of_the_strict_profile() {
     let rows = paper("docs/plugins.md").rows(&["What", "How much", "When it is reached"]);
     let strict = Limits::STRICT;
@@ -116,6 +130,8 @@ fn the_limits_are_those_of_the_strict_profile() {
         ("memory", mib(strict.memory_bytes)),
         ("wall clock", format!("{} s", strict.time.as_secs())),
         ("processor time", format!("{} s", strict.cpu.as_secs())),
+        ("records emitted by a batch", strict.emitted_records.to_string()),
+        ("bytes emitted by a batch", mib(strict.emitted_bytes)),
         ("an answer, or one host call", mib(strict.copy_bytes)),
         ("random bytes in one host call", format!("{} KiB", strict.random_bytes >> 10)),
         ("open streams and the like", strict.resources.to_string()),
@@ -130,6 +146,7 @@ fn the_limits_are_those_of_the_strict_profile() {
         format!("line is cut at {} KiB", strict.output_line_bytes >> 10),
         format!("what exceeds {} KiB in a second", strict.output_bytes_per_second >> 10),
         format!("has {} ms to return", strict.cancel_grace.as_millis()),
+        format!("{EMITTED_RECORD_OVERHEAD_BYTES} for each record, {EMITTED_HEADER_OVERHEAD_BYTES} for each header"),
     ] {
         assert!(text.contains(&said), "the page does not say: {said}");
     }
