@@ -57,8 +57,9 @@ impl Handover<'_> {
 
 /// Bytes that the answer to this batch may take in the host. That is the bound of what a guest makes the host hold beside the
 /// guest's own memory, however often its answer names the same bytes: wasmtime counts each list in the host's widths before it
-/// reads it, and ends the call at the first byte too many. What the answer becomes afterwards is moved out of it. An allocator
-/// may take twice as much where all of it is very small pieces.
+/// reads it, and ends the call at the first byte too many. Keys, values and headers are moved on from there, not copied; reasons
+/// are written anew, cut and made safe to show, and their originals dropped one by one. An allocator may take twice as much where
+/// all of it is very small pieces.
 fn answer_bytes(job: &Job, batch_bytes: u64, allowance: &Allowance<'_>) -> u64 {
     let of_any = job.plugin.limits().copy_bytes.max(batch_bytes.saturating_mul(2));
     let of_rejections = (job.batch.len() as u64).saturating_mul(REJECTION_BYTES);
