@@ -12,6 +12,7 @@ use gristmill_kafka::Consumer;
 use tracing::debug;
 
 use crate::body::Body;
+use crate::emitting::Emitting;
 use crate::kafka_batch::KafkaBatch;
 use crate::narrate::{Narrator, TopicNames};
 use crate::writer::Writer;
@@ -20,6 +21,7 @@ use crate::writer::Writer;
 pub(crate) struct Edges {
     pub(crate) consumer: Consumer,
     pub(crate) worker: Worker,
+    pub(crate) emitting: Emitting,
     pub(crate) writer: Writer,
     /// The loaded versions by the numbers that the core knows them by.
     pub(crate) plugins: BTreeMap<PluginId, Plugin>,
@@ -39,7 +41,8 @@ impl Edges {
             Action::Deliver(delivery) => self.deliver(delivery)?,
             Action::Produce(production) => {
                 let digest = self.digest(production.plugin);
-                self.writer.write(production, &digest);
+                let emitted = production.emitted_of.map(|delivery| self.emitting.take(delivery, &digest));
+                self.writer.write(production, emitted.unwrap_or_default(), &digest);
             }
             Action::Cancel(delivery) => self.worker.cancel(delivery),
             Action::Commit { id, offsets, plugin } => {
@@ -71,7 +74,7 @@ impl Edges {
             part,
             pipeline: Arc::clone(&self.pipeline),
             plugin: plugin.clone(),
-            sinks: Arc::default(),
+            sinks: self.emitting.handed_over(id, &records),
             batch: Box::new(KafkaBatch { records }),
         };
         self.worker.deliver(job).map_err(|error| HandOverError::Worker(error.to_string()))

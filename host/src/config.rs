@@ -52,7 +52,7 @@ pub use self::schema::json_schema;
 pub use self::secret::Secret;
 use self::text::Notation;
 use self::tree::Value;
-pub use self::writing::{DeadLetterConfig, WritingConfig};
+pub use self::writing::{DeadLetterConfig, SinkConfig, WritingConfig};
 use crate::control::place;
 use crate::regular_file;
 

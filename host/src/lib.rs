@@ -11,6 +11,7 @@ mod clock;
 pub mod config;
 mod control;
 mod demo;
+mod emitting;
 mod error_log;
 mod excerpt;
 pub mod exit;

@@ -107,7 +107,7 @@ impl Observer {
         if let Action::Report(Report::Assigned { partition, .. }) = action {
             let topic = topics.name(partition.topic);
             self.start.found(&topic);
-            self.refuse_own_letters(&topic);
+            self.refuse_own_records(&topic);
         }
         self.status.note_action(now, action, topics);
     }
@@ -270,16 +270,15 @@ impl Observer {
     }
 
     /// D5: the brokers' client matches patterns as its system does, so a pattern may read more than the configuration's check saw.
-    fn refuse_own_letters(&mut self, assigned: &str) {
-        if self.identity.as_ref().and_then(Identity::dead_letter_topic) == Some(assigned) {
-            self.ends_with(Exit::because(
-                exit::MISFIT,
-                format!(
-                    "dead_letter.topic: {assigned:?} is read by this pipeline itself, so each dead letter would come back; name another \
-                     topic, or narrow the pattern in kafka.topics"
-                ),
-            ));
-        }
+    fn refuse_own_records(&mut self, assigned: &str) {
+        let Some(key) = self.identity.as_ref().and_then(|identity| identity.writes(assigned)) else { return };
+        self.ends_with(Exit::because(
+            exit::MISFIT,
+            format!(
+                "{key}: {assigned:?} is read by this pipeline itself, so each record that is written there would come back; name \
+                 another topic, or narrow the pattern in kafka.topics"
+            ),
+        ));
     }
 
     /// The first such reason is the one that counts.

@@ -16,6 +16,7 @@ use crate::cli::LiveLine;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::control::{Control, Identity};
+use crate::emitting::Emitting;
 use crate::exit::{self, Exit};
 use crate::live::Live;
 use crate::loading;
@@ -132,6 +133,7 @@ fn build(loaded: Loaded, company: Company) -> Result<Runner, Exit> {
         edges: Edges {
             consumer,
             worker,
+            emitting: Emitting::new(&config.writing.sinks),
             writer,
             plugins: BTreeMap::from([(first, plugin)]),
             pipeline,
@@ -150,7 +152,7 @@ fn build(loaded: Loaded, company: Company) -> Result<Runner, Exit> {
 
 /// The producer's side, where there is something to write.
 fn writer(config: &Config, pipeline: &Arc<str>, events: &mpsc::UnboundedSender<Event>) -> Result<Writer, Exit> {
-    if config.writing.dead_letter.is_none() {
+    if config.writing.topics().next().is_none() {
         return Ok(Writer::new(None, None));
     }
     let settings = config.writing.producer_settings(&config.kafka);

@@ -107,6 +107,7 @@ impl Runner {
             Woken::Kafka(event) => self.observer.hear(self.clock.now(), &event, &self.edges.consumer),
             Woken::Guest(answered) => {
                 self.observer.note_answer(&answered);
+                self.edges.emitting.answered(answered.delivery, answered.emitted);
                 self.take(Input::Answered { delivery: answered.delivery, answer: answered.answer });
             }
             Woken::Asked(asked) => self.heed(asked),
@@ -190,6 +191,7 @@ impl Runner {
                 )),
             }
         }
+        self.edges.emitting.forget();
         self.observer.show(now);
         None
     }

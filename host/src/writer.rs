@@ -4,6 +4,7 @@
 //! something to leave out (D7).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gristmill_core::io::{DeadLetter, LetterClass, ProduceError, Production, RequestId, Verdict};
@@ -26,6 +27,10 @@ pub(crate) struct Writer {
 /// Records that are being written before one commit.
 struct Writing {
     letters: Vec<Letter>,
+    /// What the plugin emitted, until it is sent for the last time.
+    emitted: Vec<Outgoing>,
+    /// Where each of those goes.
+    topics: Vec<Arc<str>>,
 }
 
 /// One dead letter, in the form that was sent last.
@@ -41,11 +46,12 @@ impl Writer {
     }
 
     /// Begins to write. The core hears of the end by what [`Writer::ended`] makes of the producer's answer.
-    pub(crate) fn write(&mut self, production: Production<Body>, digest: &str) {
+    pub(crate) fn write(&mut self, production: Production<Body>, emitted: Vec<Outgoing>, digest: &str) {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at_ms = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
         let letters = production.letters.into_iter().map(|letter| letter_of(letter, digest, at_ms)).collect();
-        self.under_way.insert(production.id, Writing { letters });
+        let topics = emitted.iter().map(|record| Arc::clone(&record.topic)).collect();
+        self.under_way.insert(production.id, Writing { letters, emitted, topics });
         self.send(production.id);
     }
 
@@ -71,8 +77,10 @@ impl Writer {
             self.send(id);
             return None;
         }
-        self.under_way.remove(&id);
-        let topic = self.letters.as_ref().map_or("?", |letters| &letters.topic);
+        let writing = self.under_way.remove(&id)?;
+        let emitted = failure.record.checked_sub(writing.letters.len()).and_then(|index| writing.topics.get(index));
+        let letters = self.letters.as_ref().map(|letters| &letters.topic);
+        let topic = emitted.or(letters).map_or("?", |topic| topic);
         Some(Err(error_of(&failure, topic)))
     }
 
@@ -83,10 +91,10 @@ impl Writer {
 
     /// Sends what is under way, each dead letter in the longest form that its topic takes.
     fn send(&mut self, id: RequestId) {
-        let (Some(producer), Some(topic)) = (&self.producer, &self.letters) else { return };
-        let Some(writing) = self.under_way.get_mut(&id) else { return };
-        let mut outgoing: Vec<Outgoing> = Vec::with_capacity(writing.letters.len());
+        let (Some(producer), Some(writing)) = (&self.producer, self.under_way.get_mut(&id)) else { return };
+        let mut outgoing: Vec<Outgoing> = Vec::with_capacity(writing.letters.len() + writing.emitted.len());
         for letter in &mut writing.letters {
+            let Some(topic) = &self.letters else { return };
             match dead_letter::dead_letter(&letter.record.original, &letter.failure, topic, letter.cut) {
                 Ok(made) => {
                     letter.cut = made.cut;
@@ -98,6 +106,9 @@ impl Writer {
                 }
             }
         }
+        // Only a dead letter is ever made again and sent with all the rest.
+        let once = writing.letters.is_empty();
+        outgoing.extend(if once { std::mem::take(&mut writing.emitted) } else { writing.emitted.clone() });
         producer.produce(id, outgoing);
     }
 }
@@ -138,7 +149,8 @@ fn error_of(failure: &ProduceFailure, topic: &str) -> ProduceError {
             ProduceError::Temporary(format!("the brokers did not acknowledge a record for {topic} ({code})"))
         }
         ProduceFailureKind::TooLarge => ProduceError::Refused(format!(
-            "a record for {topic} is too large for it, with all left out that may be ({code}); raise its max.message.bytes"
+            "a record for {topic} is too large for it, with all left out that may be ({code}); raise its max.message.bytes, or what \
+             producer.properties say about sizes"
         )),
         ProduceFailureKind::NotAuthorised => {
             ProduceError::Refused(format!("this user may not write to {topic} ({code}); give it the right to"))

@@ -110,7 +110,7 @@ fn refused_properties_are_named_with_the_reason() {
 
 #[test]
 fn what_a_later_version_has_is_refused() {
-    check("[sinks.x]\ntopic = \"x\"\n").refused(78, &["g.toml:9:2: ", "this version does not have it yet"]);
+    check("[admin]\nlisten = \"x\"\n").refused(78, &["g.toml:9:2: ", "this version does not have it yet"]);
 }
 
 #[test]

@@ -43,6 +43,9 @@ pub(super) fn render(status: &HostStatus) -> String {
             grouped(counts.faults)
         ),
     ));
+    if counts.emitted > 0 {
+        lines.push(row("emitted", format!("{} acknowledged", grouped(counts.emitted))));
+    }
     if let Some(topic) = &status.dead_letter_topic {
         lines.push(row("put aside", format!("{} to {topic}", grouped(counts.dead_letters))));
     }

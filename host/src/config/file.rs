@@ -14,7 +14,7 @@ use super::quantity::{Size, Span};
 use super::scalar::{Attempts, Property};
 use super::secret::Secret;
 
-pub(crate) use writing::{DeadLetterSection, HeaderNames, ProducerSection, StopWhen};
+pub(crate) use writing::{DeadLetterSection, HeaderNames, ProducerSection, SinkSection, StopWhen};
 
 /// A gristmill pipeline: which topics, how they are cut into batches, which plugin gets them, what its answers mean.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -41,6 +41,9 @@ pub(crate) struct ConfigFile {
     pub(crate) fatal: FatalSection,
     /// Where records go that cannot be handled. Without it such a record holds the pipeline.
     pub(crate) dead_letter: Option<DeadLetterSection>,
+    /// Where the plugin may emit records to: a name for it, and what stands behind the name.
+    #[serde(default)]
+    pub(crate) sinks: BTreeMap<String, SinkSection>,
     /// How records are written.
     #[serde(default)]
     pub(crate) producer: ProducerSection,

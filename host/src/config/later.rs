@@ -5,8 +5,7 @@ use super::findings::Findings;
 use super::tree::{KeyPath, Node, Origin, Value};
 
 /// Sections and keys that are not here yet: the path, and what this version does instead.
-const KEYS: [(&[&str], &str); 3] = [
-    (&["sinks"], "a plugin cannot emit records"),
+const KEYS: [(&[&str], &str); 2] = [
     (&["admin"], "a running host is talked to through its control socket, see [control]"),
     (&["plugin", "grants"], "a plugin reaches no network"),
 ];

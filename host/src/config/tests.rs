@@ -170,7 +170,6 @@ fn all_contradictions_are_told_at_once() {
 #[test]
 fn what_a_later_version_has_is_refused_and_never_ignored() {
     let cases = [
-        ("[sinks.invoices]\ntopic = \"x\"", "sinks: this version does not have it yet"),
         ("[admin]\nlisten = \"127.0.0.1:1\"", "admin: this version does not have it yet"),
         ("[plugin.grants]\nhttp = []", "plugin.grants: this version does not have it yet"),
         ("[batch]\nscope = \"partition\"", "batch.scope = \"partition\": this version does not have it yet"),

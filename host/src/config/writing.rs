@@ -19,6 +19,8 @@ use super::secret::Secret;
 pub struct WritingConfig {
     /// Where records go that cannot be handled.
     pub dead_letter: Option<DeadLetterConfig>,
+    /// Where the plugin may emit records to, by the names that it knows.
+    pub sinks: BTreeMap<String, SinkConfig>,
     /// How long a record may take to be acknowledged.
     pub timeout: Duration,
     /// Properties of librdkafka for the producer alone.
@@ -34,7 +36,23 @@ pub struct DeadLetterConfig {
     pub connect_headers: bool,
 }
 
+/// Where the plugin may emit records to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SinkConfig {
+    /// The topic.
+    pub topic: String,
+    /// True: each record tells where it came from.
+    pub provenance: bool,
+}
+
 impl WritingConfig {
+    /// Every topic that is written to, with the key that names it.
+    pub fn topics(&self) -> impl Iterator<Item = (String, &str)> {
+        let letters = self.dead_letter.iter().map(|letters| ("dead_letter.topic".to_owned(), letters.topic.as_str()));
+        let sinks = self.sinks.iter().map(|(name, sink)| (format!("sinks.{name}.topic"), sink.topic.as_str()));
+        letters.chain(sinks)
+    }
+
     /// What the producer needs to know. Holds secrets in the open: neither print nor keep it.
     #[must_use]
     pub fn producer_settings(&self, kafka: &KafkaConfig) -> ProducerSettings {
@@ -64,6 +82,9 @@ pub(crate) fn parse(file: &ConfigFile, kafka: &KafkaConfig, findings: &mut Findi
     if let Some(section) = &file.dead_letter {
         dead_letter(section, &kafka.topics, findings);
     }
+    for (name, sink) in &file.sinks {
+        written(&["sinks", name, "topic"], &sink.topic, "emitted record", &kafka.topics, findings);
+    }
     needs_topic(file, findings);
     let properties = &file.producer.properties;
     let config = WritingConfig {
@@ -71,6 +92,11 @@ pub(crate) fn parse(file: &ConfigFile, kafka: &KafkaConfig, findings: &mut Findi
             topic: section.topic.clone(),
             connect_headers: section.headers == file::HeaderNames::KafkaConnect,
         }),
+        sinks: file
+            .sinks
+            .iter()
+            .map(|(name, sink)| (name.clone(), SinkConfig { topic: sink.topic.clone(), provenance: sink.provenance }))
+            .collect(),
         timeout: file.producer.timeout.0,
         properties: properties.iter().map(|(name, value)| (name.clone(), Secret::new(value.0.clone()))).collect(),
     };
@@ -97,22 +123,27 @@ pub(crate) fn parse(file: &ConfigFile, kafka: &KafkaConfig, findings: &mut Findi
 }
 
 fn dead_letter(section: &file::DeadLetterSection, subscribed: &[String], findings: &mut Findings) {
-    let (path, topic) = (["dead_letter", "topic"], &section.topic);
-    if is_pattern(topic) {
-        findings.refuse(&[&path], format!("dead_letter.topic: {topic:?} is a pattern; name one topic"));
-    } else if let Err(fault) = check_topic(topic) {
-        findings.refuse(&[&path], format!("dead_letter.topic: {topic:?}: {fault}"));
-    } else if let Some(reads) = subscribed.iter().find(|subscribed| reads(subscribed, topic)) {
-        let message = format!(
-            "dead_letter.topic: {topic:?} is read by this pipeline itself (kafka.topics has {reads:?}), so each dead letter would \
-             come back; name another topic, or narrow the pattern"
-        );
-        findings.refuse(&[&path, &["kafka", "topics"]], message);
-    }
+    written(&["dead_letter", "topic"], &section.topic, "dead letter", subscribed, findings);
     if !(0.0..=1.0).contains(&section.stop_when.ratio) {
         let ratio = section.stop_when.ratio;
         let message = format!("dead_letter.stop_when.ratio ({ratio}) is a share and lies between 0.0 and 1.0");
         findings.refuse(&[&["dead_letter", "stop_when", "ratio"]], message);
+    }
+}
+
+/// One topic by its name, which this pipeline does not read: else each of `what` would come back to it.
+fn written(path: &[&str], topic: &str, what: &str, subscribed: &[String], findings: &mut Findings) {
+    let key = path.join(".");
+    if is_pattern(topic) {
+        findings.refuse(&[path], format!("{key}: {topic:?} is a pattern; name one topic"));
+    } else if let Err(fault) = check_topic(topic) {
+        findings.refuse(&[path], format!("{key}: {topic:?}: {fault}"));
+    } else if let Some(reads) = subscribed.iter().find(|subscribed| reads(subscribed, topic)) {
+        let message = format!(
+            "{key}: {topic:?} is read by this pipeline itself (kafka.topics has {reads:?}), so each {what} would come back; name \
+             another topic, or narrow the pattern"
+        );
+        findings.refuse(&[path, &["kafka", "topics"]], message);
     }
 }
 

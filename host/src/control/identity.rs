@@ -14,6 +14,8 @@ pub(crate) struct Identity {
     group: String,
     topics: Vec<String>,
     dead_letter_topic: Option<String>,
+    /// Every topic that is written to, with the key that names it.
+    written: Vec<(String, String)>,
     plugin: PluginStatus,
 }
 
@@ -25,6 +27,7 @@ impl Identity {
             group: config.kafka.group_id.clone(),
             topics: config.kafka.topics.clone(),
             dead_letter_topic: config.writing.dead_letter.as_ref().map(|letters| letters.topic.clone()),
+            written: config.writing.topics().map(|(key, topic)| (key, topic.to_owned())).collect(),
             plugin: PluginStatus { file: config.plugin.path.display().to_string(), digest: None },
         }
     }
@@ -38,6 +41,11 @@ impl Identity {
     /// Where records go that cannot be handled.
     pub(crate) fn dead_letter_topic(&self) -> Option<&str> {
         self.dead_letter_topic.as_deref()
+    }
+
+    /// The key that names a topic to be written to, if one does.
+    pub(crate) fn writes(&self, topic: &str) -> Option<&str> {
+        self.written.iter().find(|(_, written)| written == topic).map(|(key, _)| key.as_str())
     }
 
     /// A host that has done nothing yet.

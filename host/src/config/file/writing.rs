@@ -54,6 +54,21 @@ impl Default for StopWhen {
 
 const TEN: NonZeroU32 = NonZeroU32::MIN.saturating_add(9);
 
+/// Where the plugin may emit records to.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SinkSection {
+    /// The topic. It has to be there, and must not be read by this pipeline.
+    pub(crate) topic: String,
+    /// Whether each record gets headers that tell where it came from.
+    #[serde(default = "yes")]
+    pub(crate) provenance: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
 /// How records are written.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]

@@ -49,7 +49,7 @@ cpu = "9s"
 jitter = 7
 [dead_letter]
 topic = "^x"
-[sinks]
+[admin]
 "#;
 
 #[test]
@@ -77,7 +77,7 @@ fn every_problem_of_every_kind_is_told_at_once_and_in_the_order_of_the_lines() {
         "22:7: plugin.limits.cpu (9s) is more than plugin.limits.time (5s)",
         "24:10: retry.jitter (7) is a share",
         "26:9: dead_letter.topic: \"^x\" is a pattern; name one topic",
-        "27:2: sinks: this version does not have it yet",
+        "27:2: admin: this version does not have it yet",
     ];
     let found: Vec<String> = error.problems.iter().map(ToString::to_string).collect();
     assert_eq!(found.len(), wanted.len(), "{found:#?}");
