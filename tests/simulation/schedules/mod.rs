@@ -2,6 +2,7 @@
 
 mod assembly;
 mod commits;
+mod due;
 mod ends;
 mod faults;
 mod found;

@@ -1,4 +1,4 @@
-//! The words of the stories: policies, and what a guest can say.
+//! The words of the stories: policies, what a guest can say, how records are written.
 //!
 //! Must not know any story.
 
@@ -10,6 +10,8 @@ use gristmill_core::policy::{
     Attempts, Backoff, BatchLimits, CommitPolicy, Exhausted, FatalPolicy, FaultPolicy, Policy, Redeliver, RetryPolicy,
     Scope,
 };
+
+use crate::names::Place;
 
 /// Batches of three, a wait of one second, plain back-off from 100 ms, memory redelivery, everything else patient.
 pub(crate) fn policy() -> Policy {
@@ -71,4 +73,13 @@ pub(super) fn fatal() -> Answer {
 
 pub(super) fn fault(class: FaultClass) -> Answer {
     Answer::Fault(Fault { class, detail: "broke".to_owned() })
+}
+
+/// Records as a story writes them: `place:offset`.
+pub(super) fn parse(records: &str) -> Vec<(Place, i64)> {
+    let one = |text: &str| {
+        let (place, offset) = text.split_once(':').expect("place:offset");
+        (place.parse().expect("a place"), offset.parse().expect("an offset"))
+    };
+    records.split_whitespace().map(one).collect()
 }
