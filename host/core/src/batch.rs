@@ -169,6 +169,18 @@ impl<R: Clone> Batch<R> {
         letters
     }
 
+    /// For each of its records: the index of its span.
+    pub(crate) fn spans_of_records(&self) -> impl Iterator<Item = usize> {
+        let mut at = 0;
+        self.records.iter().map(move |record| {
+            // Records come in runs of one partition: look at the last span first.
+            if !self.spans[at].holds(&record.facts) {
+                at = self.spans.iter().position(|span| span.holds(&record.facts)).unwrap_or(at);
+            }
+            at
+        })
+    }
+
     /// Where its records lie.
     pub(crate) fn places(&self) -> Vec<Place> {
         self.spans.iter().map(|&Span { partition, first, last, .. }| Place { partition, first, last }).collect()
@@ -193,7 +205,8 @@ impl Verdict {
     }
 }
 
-fn is_same<R>(one: &Record<R>, other: &Record<R>) -> bool {
+/// True when both are the same record of the log.
+pub(crate) fn is_same<R>(one: &Record<R>, other: &Record<R>) -> bool {
     (one.facts.partition, one.facts.offset) == (other.facts.partition, other.facts.offset)
 }
 

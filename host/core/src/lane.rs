@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use crate::assemble::{Assembly, Offered};
 use crate::batch::{Batch, Span};
 use crate::io::{ClosedBy, DeliveryId, HeldReason, PluginId, Report, RequestId};
+use crate::letters::Tally;
 use crate::policy::BatchLimits;
-use crate::record::{Offset, Partition, Record, RecordFacts};
+use crate::record::{Partition, Record, RecordFacts};
 use crate::time::Moment;
 
 /// One head-of-line sequence over one or more partitions.
@@ -96,8 +97,8 @@ pub(crate) struct Producing<R> {
     pub(crate) attempt: u32,
     pub(crate) plugin: PluginId,
     pub(crate) batch: Batch<R>,
-    /// The records of it that are being put aside.
-    pub(crate) aside: Vec<(Partition, Offset)>,
+    /// What it adds to the dead letters of its partitions: one for each of its spans.
+    pub(crate) tallies: Vec<Tally>,
     /// What is told once it is written.
     pub(crate) made: Report,
     /// What follows once it is written and committed: most often nothing, else the rest of a batch that was done in part.

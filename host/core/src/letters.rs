@@ -14,48 +14,90 @@ pub(crate) struct LetterCount {
     counted: Option<NextOffset>,
     /// Dead letters since the last record that was none.
     consecutive: u32,
-    /// Records and dead letters of the last batches, the oldest first.
+    /// Records and dead letters of the last batches that had any record, the oldest first.
     window: VecDeque<(u64, u64)>,
     records: u64,
     letters: u64,
 }
 
-impl LetterCount {
-    /// Counts the records of one batch in their order, true for each that became a dead letter. Tells in numbers when those
-    /// are too many.
-    pub(crate) fn add(
-        &mut self,
-        batch: impl Iterator<Item = (Offset, bool)>,
-        policy: &DeadLetterPolicy,
-    ) -> Option<String> {
-        let (mut records, mut letters) = (0, 0);
-        let mut longest = 0;
-        for (offset, is_letter) in batch {
-            if !self.counted.is_none_or(|next| next.reaches(offset)) {
-                continue;
-            }
-            self.counted = Some(offset.next());
-            records += 1;
-            letters += u64::from(is_letter);
-            self.consecutive = if is_letter { self.consecutive.saturating_add(1) } else { 0 };
-            longest = longest.max(self.consecutive);
+/// What one batch adds to a partition's count.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    counted: Option<NextOffset>,
+    consecutive: u32,
+    /// The most dead letters in a row.
+    longest: u32,
+    records: u64,
+    letters: u64,
+}
+
+impl Tally {
+    /// Counts one record, true where it becomes a dead letter. Records come in their order.
+    pub(crate) fn add(&mut self, offset: Offset, is_letter: bool) {
+        if !self.counts(offset) {
+            return;
         }
-        self.window.push_back((records, letters));
+        self.counted = Some(offset.next());
+        self.records += 1;
+        self.letters += u64::from(is_letter);
+        self.consecutive = if is_letter { self.consecutive.saturating_add(1) } else { 0 };
+        self.longest = self.longest.max(self.consecutive);
+    }
+
+    /// Counts so many records that lie before `next` and none of which becomes a dead letter. The first was not counted yet.
+    pub(crate) fn add_good(&mut self, records: u64, next: NextOffset) {
+        self.counted = Some(next);
         self.records += records;
-        self.letters += letters;
-        self.forget_what_is_old(policy);
+        self.consecutive = 0;
+    }
+
+    /// True when a record, and whatever lies behind it, was not counted yet.
+    pub(crate) fn counts(&self, offset: Offset) -> bool {
+        self.counted.is_none_or(|next| next.reaches(offset))
+    }
+}
+
+impl LetterCount {
+    /// The tally of a batch, before its first record.
+    pub(crate) fn begin(&self) -> Tally {
+        Tally { counted: self.counted, consecutive: self.consecutive, ..Tally::default() }
+    }
+
+    /// Tells in numbers when the dead letters are too many, those of a batch included that is not added yet.
+    pub(crate) fn too_many(&self, batch: &Tally, policy: &DeadLetterPolicy) -> Option<String> {
         if let Some(max) = policy.consecutive_max
-            && longest >= max.get()
+            && batch.longest >= max.get()
         {
-            return Some(format!("{longest} records in a row became dead letters, {max} are too many"));
+            return Some(format!("{} records in a row became dead letters, {max} are too many", batch.longest));
         }
         let share = policy.share_max?;
-        let judged = self.records >= u64::from(share.of_last.get());
-        let many = self.letters.saturating_mul(1000) > self.records.saturating_mul(u64::from(share.permille));
+        let (mut records, mut letters) = (self.records + batch.records, self.letters + batch.letters);
+        for (old_records, old_letters) in &self.window {
+            if records - old_records < u64::from(share.of_last.get()) {
+                break;
+            }
+            records -= old_records;
+            letters -= old_letters;
+        }
+        let judged = records >= u64::from(share.of_last.get());
+        let many = letters.saturating_mul(1000) > records.saturating_mul(u64::from(share.permille));
         (judged && many).then(|| {
             let percent = f64::from(share.permille) / 10.0;
-            format!("{} of the last {} records became dead letters, more than {percent} %", self.letters, self.records)
+            format!("{letters} of the last {records} records became dead letters, more than {percent} %")
         })
+    }
+
+    /// Adds a batch that is done.
+    pub(crate) fn add(&mut self, batch: &Tally, policy: &DeadLetterPolicy) {
+        if batch.records == 0 {
+            return;
+        }
+        self.counted = batch.counted;
+        self.consecutive = batch.consecutive;
+        self.window.push_back((batch.records, batch.letters));
+        self.records += batch.records;
+        self.letters += batch.letters;
+        self.forget_what_is_old(policy);
     }
 
     fn forget_what_is_old(&mut self, policy: &DeadLetterPolicy) {
@@ -82,39 +124,71 @@ mod tests {
         DeadLetterPolicy { consecutive_max: NonZeroU32::new(consecutive), share_max: share }
     }
 
-    fn batch(from: i64, letters: &[bool]) -> impl Iterator<Item = (Offset, bool)> {
-        (from..).map(Offset).zip(letters.iter().copied())
+    /// Counts a batch, and tells when its dead letters are too many.
+    fn count(count: &mut LetterCount, from: i64, letters: &[bool], policy: &DeadLetterPolicy) -> Option<String> {
+        let mut tally = count.begin();
+        for (offset, is_letter) in (from..).map(Offset).zip(letters) {
+            tally.add(offset, *is_letter);
+        }
+        let words = count.too_many(&tally, policy);
+        count.add(&tally, policy);
+        words
     }
 
     #[test]
     fn d8_so_many_in_a_row_are_too_many_wherever_the_batches_are_cut() {
         let policy = policy(3, 0, 0);
-        let mut count = LetterCount::default();
-        assert_eq!(count.add(batch(0, &[true, true, false, true]), &policy), None);
-        assert_eq!(count.add(batch(4, &[true, false]), &policy), None);
-        assert_eq!(count.add(batch(6, &[true, true]), &policy), None);
-        assert_eq!(count.add(batch(6, &[true, true]), &policy), None, "read again");
-        let words = count.add(batch(8, &[true, false]), &policy);
+        let mut letters = LetterCount::default();
+        assert_eq!(count(&mut letters, 0, &[true, true, false, true], &policy), None);
+        assert_eq!(count(&mut letters, 4, &[true, false], &policy), None);
+        assert_eq!(count(&mut letters, 6, &[true, true], &policy), None);
+        assert_eq!(count(&mut letters, 6, &[true, true], &policy), None, "read again");
+        let words = count(&mut letters, 8, &[true, false], &policy);
         assert_eq!(words.as_deref(), Some("3 records in a row became dead letters, 3 are too many"));
     }
 
     #[test]
     fn d8_a_share_is_judged_over_the_last_records_and_over_no_fewer() {
         let policy = policy(0, 500, 4);
-        let mut count = LetterCount::default();
-        assert_eq!(count.add(batch(0, &[true, true, true]), &policy), None, "too few to judge");
-        let words = count.add(batch(3, &[false]), &policy);
+        let mut letters = LetterCount::default();
+        assert_eq!(count(&mut letters, 0, &[true, true, true], &policy), None, "too few to judge");
+        let words = count(&mut letters, 3, &[false], &policy);
         assert_eq!(words.as_deref(), Some("3 of the last 4 records became dead letters, more than 50 %"));
-        assert_eq!(count.add(batch(4, &[false, false, true]), &policy), None, "the first three are forgotten");
-        assert_eq!((count.records, count.letters), (4, 1));
+        assert_eq!(count(&mut letters, 4, &[false, false, true], &policy), None, "the first three are forgotten");
+        assert_eq!((letters.records, letters.letters), (4, 1));
     }
 
     #[test]
     fn d8_without_limits_nothing_is_too_many_and_nothing_is_kept() {
-        let mut count = LetterCount::default();
+        let mut letters = LetterCount::default();
         for round in 0..10 {
-            assert_eq!(count.add(batch(round * 1000, &[true; 1000]), &policy(0, 0, 0)), None);
+            assert_eq!(count(&mut letters, round * 1000, &[true; 1000], &policy(0, 0, 0)), None);
         }
-        assert!(count.window.is_empty());
+        assert!(letters.window.is_empty());
+    }
+
+    #[test]
+    fn d8_records_that_are_counted_at_once_count_as_one_by_one() {
+        let policy = policy(3, 500, 4);
+        let (mut at_once, mut one_by_one) = (LetterCount::default(), LetterCount::default());
+        assert_eq!(count(&mut at_once, 0, &[true, true], &policy), None);
+        assert_eq!(count(&mut one_by_one, 0, &[true, true], &policy), None);
+        let mut tally = at_once.begin();
+        assert!(tally.counts(Offset(2)) && !tally.counts(Offset(1)));
+        tally.add_good(3, NextOffset(5));
+        at_once.add(&tally, &policy);
+        assert_eq!(count(&mut one_by_one, 2, &[false; 3], &policy), None);
+        assert_eq!(format!("{at_once:?}"), format!("{one_by_one:?}"));
+    }
+
+    #[test]
+    fn d8_a_batch_that_was_counted_before_adds_nothing() {
+        let policy = policy(0, 500, 4);
+        let mut letters = LetterCount::default();
+        assert_eq!(count(&mut letters, 0, &[true, false], &policy), None);
+        for _ in 0..100 {
+            assert_eq!(count(&mut letters, 0, &[true, true], &policy), None);
+        }
+        assert_eq!((letters.window.len(), letters.records, letters.letters), (1, 2, 1));
     }
 }

@@ -23,6 +23,14 @@ pub(super) struct Done<R> {
     pub(super) plugin: PluginId,
 }
 
+/// A batch, or the rest of one, that is not done.
+struct Failed<R> {
+    batch: Batch<R>,
+    attempt: u32,
+    /// The version that failed at it.
+    plugin: PluginId,
+}
+
 impl<R: Clone> Machine<R> {
     pub(super) fn handle_answered(&mut self, delivery: DeliveryId, answer: Answer) {
         let asked = |lane: &crate::lane::Lane<R>| lane.out().is_some_and(|out| out.delivery == delivery);
@@ -39,10 +47,12 @@ impl<R: Clone> Machine<R> {
             self.report(Report::LateAnswer(delivery));
             return;
         }
-        let answer = self.misheard(sound(answer, &out.batch));
-        let (done, left) = self.divide(&out, &answer);
+        let Out { attempt, plugin, batch, .. } = out;
+        let mut answer = self.misheard(sound(answer, &batch));
+        let (done, left) = self.divide(batch, &mut answer);
+        let done = done.map(|(batch, effects)| Done { batch, effects, delivery: Some(delivery), attempt, plugin });
         let (then, stop) = match left {
-            Some(left) => self.decide_on(id, &out, left, &answer),
+            Some(left) => self.decide_on(id, Failed { batch: left, attempt, plugin }, &answer),
             None => (LaneState::Filling, None),
         };
         match done {
@@ -54,20 +64,14 @@ impl<R: Clone> Machine<R> {
         }
     }
 
-    /// The part of a batch that its answer says is done, and the part that is not (R7). Progress clears what was spent.
-    fn divide(&mut self, out: &Out<R>, answer: &Answer) -> (Option<Done<R>>, Option<Batch<R>>) {
-        let Out { delivery, attempt, plugin, batch, .. } = out;
-        let done = |batch, effects: &Effects| Done {
-            batch,
-            effects: effects.clone(),
-            delivery: Some(*delivery),
-            attempt: *attempt,
-            plugin: *plugin,
-        };
+    /// The part of a batch that its answer says is done, with its effects, and the part that is not (R7). Progress clears what
+    /// was spent.
+    fn divide(&mut self, batch: Batch<R>, answer: &mut Answer) -> (Option<(Batch<R>, Effects)>, Option<Batch<R>>) {
         match answer {
-            Answer::Outcome(Outcome::Ok(effects)) => (Some(done(batch.clone(), effects)), None),
+            Answer::Outcome(Outcome::Ok(effects)) => (Some((batch, std::mem::take(effects))), None),
             Answer::Outcome(Outcome::Retryable { completed: Some(progress), .. }) => {
-                let (left, mut right) = batch.clone().split(self.miscounted(progress.records as usize, batch));
+                let records = self.miscounted(progress.records as usize, &batch);
+                let (left, mut right) = batch.split(records);
                 if let (Some(left), false) = (&left, self.planted(Bug::KeepAttemptsOnProgress)) {
                     self.clear_budgets(&left.spans);
                     // A search ends where all that is left got further, as an attempt budget does (R4).
@@ -76,23 +80,18 @@ impl<R: Clone> Machine<R> {
                     right.iter_mut().filter(got_further).for_each(|right| right.search = None);
                 }
                 let right = right.filter(|_| !self.planted(Bug::ForgetRestOfPartial));
-                (left.map(|left| done(left, &progress.effects)), right)
+                (left.map(|left| (left, std::mem::take(&mut progress.effects))), right)
             }
             Answer::Outcome(Outcome::Retryable { .. } | Outcome::Fatal { .. })
             | Answer::Fault(_)
-            | Answer::Cancelled => (None, Some(batch.clone())),
+            | Answer::Cancelled => (None, Some(batch)),
         }
     }
 
     /// What becomes of a batch, or of the rest of one, that is not done: how the lane goes on, and whether the machine ends.
-    fn decide_on(
-        &mut self,
-        id: LaneId,
-        out: &Out<R>,
-        batch: Batch<R>,
-        answer: &Answer,
-    ) -> (LaneState<R>, Option<StopReason>) {
-        let replaced = self.was_replaced(out.plugin);
+    fn decide_on(&mut self, id: LaneId, failed: Failed<R>, answer: &Answer) -> (LaneState<R>, Option<StopReason>) {
+        let Failed { batch, attempt, plugin } = failed;
+        let replaced = self.was_replaced(plugin);
         // What a version that was replaced meanwhile fails at spends nothing of the new one's budget (S4).
         let spent = if replaced { self.spent(&batch) } else { self.count(&batch, answer) };
         let search = batch.search.as_ref().filter(|_| !replaced).map(|search| search.over);
@@ -106,7 +105,7 @@ impl<R: Clone> Machine<R> {
                 let delay = if replaced { Duration::ZERO } else { self.misjudged(delay, spent) };
                 self.report(Report::Waiting {
                     batch: batch.id,
-                    attempt: out.attempt,
+                    attempt,
                     delay,
                     fault: matches!(answer, Answer::Fault(_)),
                     reason,
@@ -124,7 +123,7 @@ impl<R: Clone> Machine<R> {
                 let Some(batch) = self.what_stays(batch) else { return (LaneState::Filling, None) };
                 let mut path = batch.search.as_ref().map_or(Vec::new(), |search| search.path.clone());
                 path.push(u32::try_from(batch.handed.len()).unwrap_or(u32::MAX));
-                let verdict = Verdict { class, reason, attempts: out.attempt, path };
+                let verdict = Verdict { class, reason, attempts: attempt, path };
                 self.line_up(id, [batch.condemn(verdict)]);
             }
             Decision::Hold(cause) if running => return (self.hold(batch, &cause), None),
@@ -134,13 +133,13 @@ impl<R: Clone> Machine<R> {
                     self.want_done(&live, self.plugin);
                     self.send_commits();
                 }
-                self.give_up(&batch, out.attempt, cause.words());
+                self.give_up(&batch, attempt, cause.words());
                 return (LaneState::Filling, Some(cause));
             }
             Decision::Redeliver { reason, .. } | Decision::Cut { reason, .. } | Decision::PutAside { reason, .. } => {
-                self.give_up(&batch, out.attempt, &reason);
+                self.give_up(&batch, attempt, &reason);
             }
-            Decision::Hold(cause) => self.give_up(&batch, out.attempt, cause.words()),
+            Decision::Hold(cause) => self.give_up(&batch, attempt, cause.words()),
         }
         (LaneState::Filling, None)
     }

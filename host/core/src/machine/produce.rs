@@ -3,14 +3,15 @@
 use super::answer::Done;
 use super::{Machine, Phase};
 use crate::backoff;
-use crate::batch::{Batch, Span};
+use crate::batch::{Batch, Span, is_same};
 use crate::io::{
     Action, DeadLetter, HeldReason, LetterClass, PluginId, ProduceError, Production, Report, RequestId, StopReason,
 };
 use crate::lane::{Blocked, LaneState, Producing};
+use crate::letters::Tally;
 use crate::planted::Bug;
 use crate::positions::LaneId;
-use crate::record::{Offset, Partition};
+use crate::record::RecordFacts;
 use crate::time::Moment;
 
 /// What a batch waits for when the brokers did not take what it made.
@@ -21,15 +22,16 @@ impl<R: Clone> Machine<R> {
     pub(super) fn finish(&mut self, id: LaneId, done: Done<R>, then: LaneState<R>) {
         let Done { batch, effects, delivery, attempt, plugin } = done;
         let mut letters = self.misaddressed(batch.letters(&effects.rejected, attempt));
-        // What is no longer ours is put aside by whoever has it now.
-        letters
-            .retain(|letter| batch.spans.iter().any(|span| self.owns_span(span) && span.holds(&letter.record.facts)));
+        if !batch.spans.iter().all(|span| self.owns_span(span)) {
+            // What is no longer ours is put aside by whoever has it now.
+            let ours = |facts: &RecordFacts| batch.spans.iter().any(|span| self.owns_span(span) && span.holds(facts));
+            letters.retain(|letter| ours(&letter.record.facts));
+        }
         if let Some(reason) = self.nowhere_to_put(&batch, &letters) {
             return self.hold_with_rest(id, batch, then, reason);
         }
-        let aside: Vec<(Partition, Offset)> =
-            letters.iter().map(|letter| (letter.record.facts.partition, letter.record.facts.offset)).collect();
-        if let Some(cause) = self.too_many(&batch, &aside) {
+        let tallies = self.tally(&batch, &letters);
+        if let Some(cause) = self.too_many(&batch, &tallies) {
             self.give_up(&batch, attempt, cause.words());
             return self.drain(cause);
         }
@@ -39,7 +41,7 @@ impl<R: Clone> Machine<R> {
         }
         let emitted_of = delivery.filter(|_| effects.emitted > 0 && !self.planted(Bug::ForgetEmitted));
         if letters.is_empty() && emitted_of.is_none() {
-            return self.settle(id, &batch, plugin, &aside, then);
+            return self.settle(id, &batch, plugin, &tallies, then);
         }
         let request = self.ids.request();
         if self.planted(Bug::CommitBeforeProduced) {
@@ -53,7 +55,10 @@ impl<R: Clone> Machine<R> {
         };
         self.act(Action::Produce(Production { id: request, letters, emitted_of, plugin }));
         let then = Box::new(then);
-        self.set_state(id, LaneState::Producing(Producing { id: request, attempt, plugin, batch, aside, made, then }));
+        self.set_state(
+            id,
+            LaneState::Producing(Producing { id: request, attempt, plugin, batch, tallies, made, then }),
+        );
     }
 
     /// A record that has to be put aside where there is no place for it holds its lane.
@@ -69,15 +74,32 @@ impl<R: Clone> Machine<R> {
         })
     }
 
-    /// So many dead letters that something else must be wrong: nothing of the batch is written or committed (D8).
-    fn too_many(&self, batch: &Batch<R>, aside: &[(Partition, Offset)]) -> Option<StopReason> {
-        let policy = self.policy.dead_letters.as_ref().filter(|_| !self.planted(Bug::IgnoreLetterLimit))?;
-        if aside.is_empty() {
-            return None;
+    /// What a batch adds to the dead letters of its partitions: one tally for each of its spans.
+    fn tally(&self, batch: &Batch<R>, letters: &[DeadLetter<R>]) -> Vec<Tally> {
+        let begin = |span: &Span| match self.partitions.get(&span.partition) {
+            Some(owned) if owned.assigned == span.assigned => owned.letters.begin(),
+            Some(_) | None => Tally::default(),
+        };
+        let mut tallies: Vec<Tally> = batch.spans.iter().map(begin).collect();
+        let all_new = batch.spans.iter().zip(&tallies).all(|(span, tally)| tally.counts(span.first));
+        if letters.is_empty() && all_new {
+            // The straight road: no look at each record.
+            batch.spans.iter().zip(&mut tallies).for_each(|(span, tally)| tally.add_good(span.records, span.next));
+            return tallies;
         }
-        batch.spans.iter().find_map(|span| {
-            let owned = self.partitions.get(&span.partition)?;
-            let reason = owned.letters.clone().add(fates(batch, aside, span.partition), policy)?;
+        let mut letters = letters.iter().map(|letter| &letter.record).peekable();
+        for (record, span) in batch.records.iter().zip(batch.spans_of_records()) {
+            let is_letter = letters.next_if(|letter| is_same(letter, record)).is_some();
+            tallies[span].add(record.facts.offset, is_letter);
+        }
+        tallies
+    }
+
+    /// So many dead letters that something else must be wrong: nothing of the batch is written or committed (D8).
+    fn too_many(&self, batch: &Batch<R>, tallies: &[Tally]) -> Option<StopReason> {
+        let policy = self.policy.dead_letters.as_ref().filter(|_| !self.planted(Bug::IgnoreLetterLimit))?;
+        batch.spans.iter().zip(tallies).filter(|(span, _)| self.owns_span(span)).find_map(|(span, tally)| {
+            let reason = self.partitions.get(&span.partition)?.letters.too_many(tally, policy)?;
             Some(StopReason::TooManyDeadLetters { partition: span.partition, reason })
         })
     }
@@ -88,12 +110,12 @@ impl<R: Clone> Machine<R> {
         let result = self.misproduced(result);
         let Some((&id, lane)) = self.lanes.iter_mut().find(|(_, lane)| asked(&lane.state)) else { return };
         let LaneState::Producing(producing) = std::mem::replace(&mut lane.state, LaneState::Filling) else { return };
-        let Producing { attempt, plugin, batch, aside, made, then, .. } = producing;
+        let Producing { attempt, plugin, batch, tallies, made, then, .. } = producing;
         match result {
             Ok(()) => {
                 lane.produce_failures = 0;
                 self.report(made);
-                self.settle(id, &batch, plugin, &aside, *then);
+                self.settle(id, &batch, plugin, &tallies, *then);
             }
             Err(_) if self.phase != Phase::Running => self.give_up(&batch, attempt, NOT_WRITTEN),
             Err(ProduceError::Temporary(reason)) => self.produce_again(id, batch, attempt, *then, &reason),
@@ -164,7 +186,7 @@ impl<R: Clone> Machine<R> {
         id: LaneId,
         batch: &Batch<R>,
         plugin: PluginId,
-        aside: &[(Partition, Offset)],
+        tallies: &[Tally],
         then: LaneState<R>,
     ) {
         let mut live: Vec<Span> = batch.spans.iter().filter(|span| self.owns_span(span)).copied().collect();
@@ -184,25 +206,15 @@ impl<R: Clone> Machine<R> {
             self.partitions.values_mut().for_each(crate::positions::Owned::clear_budget);
         }
         if let Some(policy) = &self.policy.dead_letters {
-            for span in &live {
-                if let Some(owned) = self.partitions.get_mut(&span.partition) {
-                    // Whether these are too many was asked before they were written.
-                    let _ = owned.letters.add(fates(batch, aside, span.partition), policy);
+            for (span, tally) in batch.spans.iter().zip(tallies) {
+                if let Some(owned) = self.partitions.get_mut(&span.partition)
+                    && owned.assigned == span.assigned
+                {
+                    owned.letters.add(tally, policy);
                 }
             }
         }
         self.want_done(&live, plugin);
         self.set_state(id, LaneState::Settling { spans: live, then: Box::new(then) });
     }
-}
-
-/// For each record of a partition in a batch: true when it is put aside. Both lists are in the batch's order.
-fn fates<R>(
-    batch: &Batch<R>,
-    aside: &[(Partition, Offset)],
-    partition: Partition,
-) -> impl Iterator<Item = (Offset, bool)> {
-    let mut aside = aside.iter().filter(move |(other, _)| *other == partition).map(|(_, offset)| *offset).peekable();
-    let records = batch.records.iter().filter(move |record| record.facts.partition == partition);
-    records.map(move |record| (record.facts.offset, aside.next_if_eq(&record.facts.offset).is_some()))
 }
