@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::io::{BatchId, ClosedBy, DeadLetter, LetterClass, Place, Verdict};
+use crate::io::{BatchId, ClosedBy, DeadLetter, LetterClass, Place, PluginId, Verdict};
 use crate::outcome::Rejection;
 use crate::record::{Epoch, LeaderEpoch, NextOffset, Offset, Partition, Record, RecordFacts};
 
@@ -23,8 +23,20 @@ pub(crate) struct Batch<R> {
     pub(crate) part: bool,
     /// Set while such a part is handed over to find the record that fails.
     pub(crate) search: Option<Search>,
-    /// Set once all of it is to be put aside: no guest gets those that one could have got.
-    verdict: Option<(Verdict, Arc<[Record<R>]>)>,
+    /// The number of its last hand-over since the last progress. 0: there was none.
+    pub(crate) attempt: u32,
+    /// Set once all of it is to be put aside.
+    condemned: Option<Condemned<R>>,
+}
+
+/// Why no guest gets any more what one could have got.
+#[derive(Clone, Debug)]
+struct Condemned<R> {
+    verdict: Verdict,
+    /// The version that had its last try.
+    plugin: PluginId,
+    /// Whom the verdict is about.
+    records: Arc<[Record<R>]>,
 }
 
 /// The search for the record that a batch fails on.
@@ -76,7 +88,7 @@ impl<R: Clone> Batch<R> {
             records.iter().filter(|record| takes(&record.facts)).cloned().collect()
         };
         let bytes = bytes(&handed);
-        Self { id, records, handed, bytes, closed_by, spans, part: false, search: None, verdict: None }
+        Self { id, records, handed, bytes, closed_by, spans, part: false, search: None, attempt: 0, condemned: None }
     }
 
     /// The batch without the partitions that `keep` rejects. `None` when nothing is left.
@@ -92,8 +104,9 @@ impl<R: Clone> Batch<R> {
             let stays = |record: &&Record<R>| kept.iter().any(|span| span.partition == record.facts.partition);
             records.iter().filter(stays).cloned().collect()
         };
-        let verdict = self.verdict.as_ref().map(|(verdict, records)| (verdict.clone(), stay(records).into()));
-        Some(Self { verdict, ..self.with(stay(&self.records), stay(&self.handed)) })
+        let mut left = self.with(stay(&self.records), stay(&self.handed));
+        left.condemned.iter_mut().for_each(|condemned| condemned.records = stay(&condemned.records).into());
+        Some(left)
     }
 
     /// Cuts the batch behind so many of the records that a guest gets: in each partition behind the last of those (R7). A
@@ -131,17 +144,31 @@ impl<R: Clone> Batch<R> {
         Self { records: records.into(), handed: handed.into(), bytes, spans, ..self.clone() }
     }
 
-    /// Nothing of it is handed over any more: all of it becomes dead letters. The first verdict stays.
-    pub(crate) fn condemn(self, verdict: Verdict) -> Self {
-        if self.verdict.is_some() {
+    /// Nothing of it is handed over any more: all of it becomes dead letters, after the last try of `plugin`. The first verdict
+    /// stays.
+    pub(crate) fn condemn(self, class: LetterClass, reason: &str, plugin: PluginId) -> Self {
+        if self.condemned.is_some() {
             return self;
         }
-        let verdict = Some((verdict, Arc::clone(&self.handed)));
-        Self { handed: Arc::new([]), bytes: 0, verdict, search: None, ..self }
+        let verdict = Verdict { path: self.path(), ..Verdict::of(class, reason, self.attempt) };
+        let condemned = Some(Condemned { verdict, plugin, records: Arc::clone(&self.handed) });
+        Self { handed: Arc::new([]), bytes: 0, condemned, search: None, ..self }
+    }
+
+    /// The version whose last try condemned it.
+    pub(crate) fn condemned_after(&self) -> Option<PluginId> {
+        self.condemned.as_ref().map(|condemned| condemned.plugin)
+    }
+
+    /// How many records were handed over in each failed attempt of a search that ends with this one; this one alone where
+    /// nobody searched.
+    pub(crate) fn path(&self) -> Vec<u32> {
+        let before = self.search.as_ref().map_or(&[][..], |search| &search.path);
+        before.iter().copied().chain([u32::try_from(self.handed.len()).unwrap_or(u32::MAX)]).collect()
     }
 
     /// What becomes dead letters once the batch is done, in its order. `rejected` are indexes of what was handed over.
-    pub(crate) fn letters(&self, rejected: &[Rejection], attempts: u32) -> Vec<DeadLetter<R>> {
+    pub(crate) fn letters(&self, rejected: &[Rejection]) -> Vec<DeadLetter<R>> {
         if rejected.is_empty() && self.handed.len() == self.records.len() {
             return Vec::new();
         }
@@ -149,16 +176,16 @@ impl<R: Clone> Batch<R> {
         rejected.sort_unstable_by_key(|rejection| rejection.index);
         let mut rejected = rejected.into_iter().peekable();
         let mut handed = self.handed.iter().zip(0_u32..).peekable();
-        let condemned: &[Record<R>] = self.verdict.as_ref().map_or(&[], |(_, records)| records);
-        let mut condemned = condemned.iter().peekable();
+        let condemned = self.condemned.iter();
+        let mut condemned = condemned.flat_map(|it| it.records.iter().map(|record| (&it.verdict, record))).peekable();
         let mut letters = Vec::new();
         for record in &*self.records {
             let verdict = if let Some((_, index)) = handed.next_if(|(next, _)| is_same(next, record)) {
                 rejected
                     .next_if(|rejection| rejection.index == index)
-                    .map(|rejection| Verdict::of(LetterClass::Rejected, &rejection.reason, attempts))
-            } else if condemned.next_if(|next| is_same(next, record)).is_some() {
-                self.verdict.as_ref().map(|(verdict, _)| verdict.clone())
+                    .map(|rejection| Verdict::of(LetterClass::Rejected, &rejection.reason, self.attempt))
+            } else if let Some((verdict, _)) = condemned.next_if(|(_, next)| is_same(next, record)) {
+                Some(verdict.clone())
             } else {
                 let undecodable = record.facts.undecodable;
                 let class = if undecodable { LetterClass::Undecodable } else { LetterClass::TooLarge };

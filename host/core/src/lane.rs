@@ -82,7 +82,6 @@ impl<R: Clone> Blocked<R> {
 #[derive(Debug)]
 pub(crate) struct Out<R> {
     pub(crate) delivery: DeliveryId,
-    pub(crate) attempt: u32,
     /// The version that works on it.
     pub(crate) plugin: PluginId,
     pub(crate) batch: Batch<R>,
@@ -94,7 +93,6 @@ pub(crate) struct Out<R> {
 #[derive(Debug)]
 pub(crate) struct Producing<R> {
     pub(crate) id: RequestId,
-    pub(crate) attempt: u32,
     pub(crate) plugin: PluginId,
     pub(crate) batch: Batch<R>,
     /// What it adds to the dead letters of its partitions: one for each of its spans.

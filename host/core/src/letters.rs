@@ -63,8 +63,12 @@ impl LetterCount {
         Tally { counted: self.counted, consecutive: self.consecutive, ..Tally::default() }
     }
 
-    /// Tells in numbers when the dead letters are too many, those of a batch included that is not added yet.
+    /// Tells in numbers when the dead letters are too many, those of a batch included that is not added yet. A batch without
+    /// any is never one too many, though it may be the one with which there are records enough to judge.
     pub(crate) fn too_many(&self, batch: &Tally, policy: &DeadLetterPolicy) -> Option<String> {
+        if batch.letters == 0 {
+            return None;
+        }
         if let Some(max) = policy.consecutive_max
             && batch.longest >= max.get()
         {
@@ -152,8 +156,9 @@ mod tests {
         let policy = policy(0, 500, 4);
         let mut letters = LetterCount::default();
         assert_eq!(count(&mut letters, 0, &[true, true, true], &policy), None, "too few to judge");
-        let words = count(&mut letters, 3, &[false], &policy);
-        assert_eq!(words.as_deref(), Some("3 of the last 4 records became dead letters, more than 50 %"));
+        assert_eq!(count(&mut letters, 3, &[false], &policy), None, "a good record is not one too many");
+        let words = count(&mut letters.clone(), 4, &[true], &policy);
+        assert_eq!(words.as_deref(), Some("4 of the last 5 records became dead letters, more than 50 %"));
         assert_eq!(count(&mut letters, 4, &[false, false, true], &policy), None, "the first three are forgotten");
         assert_eq!((letters.records, letters.letters), (4, 1));
     }

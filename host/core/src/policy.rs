@@ -49,7 +49,8 @@ pub struct BatchLimits {
     pub bytes_max: NonZeroU64,
     /// This long after its first record arrived (A1). Zero: as soon as there is a record and the lane is free (A11).
     pub wait_max: Duration,
-    /// The plugin's hard cap: a record above it can never be handed over and holds its lane (A4).
+    /// The plugin's hard cap: a record above it can never be handed over. It becomes a dead letter, or holds its lane where
+    /// there is no place for those (A4).
     pub record_bytes_max: NonZeroU64,
 }
 

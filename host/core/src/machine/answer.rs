@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Machine, Phase};
 use crate::batch::{Batch, Over, Search, Span};
 use crate::decide::{Case, Decision, Spent, decide};
-use crate::io::{DeliveryId, HeldReason, PluginId, Report, StopReason, Verdict};
+use crate::io::{DeliveryId, HeldReason, PluginId, Report, StopReason};
 use crate::lane::{Blocked, LaneState, Out};
 use crate::outcome::{Answer, Effects, Fault, FaultClass, Outcome};
 use crate::planted::Bug;
@@ -19,16 +19,7 @@ pub(super) struct Done<R> {
     pub(super) effects: Effects,
     /// The hand-over that did it. `None`: there was nothing in it for a guest.
     pub(super) delivery: Option<DeliveryId>,
-    pub(super) attempt: u32,
     pub(super) plugin: PluginId,
-}
-
-/// A batch, or the rest of one, that is not done.
-struct Failed<R> {
-    batch: Batch<R>,
-    attempt: u32,
-    /// The version that failed at it.
-    plugin: PluginId,
 }
 
 impl<R: Clone> Machine<R> {
@@ -47,12 +38,12 @@ impl<R: Clone> Machine<R> {
             self.report(Report::LateAnswer(delivery));
             return;
         }
-        let Out { attempt, plugin, batch, .. } = out;
+        let Out { delivery, plugin, batch, .. } = out;
         let mut answer = self.misheard(sound(answer, &batch));
         let (done, left) = self.divide(batch, &mut answer);
-        let done = done.map(|(batch, effects)| Done { batch, effects, delivery: Some(delivery), attempt, plugin });
+        let done = done.map(|(batch, effects)| Done { batch, effects, delivery: Some(delivery), plugin });
         let (then, stop) = match left {
-            Some(left) => self.decide_on(id, Failed { batch: left, attempt, plugin }, &answer),
+            Some(left) => self.decide_on(id, plugin, left, &answer),
             None => (LaneState::Filling, None),
         };
         match done {
@@ -89,8 +80,13 @@ impl<R: Clone> Machine<R> {
     }
 
     /// What becomes of a batch, or of the rest of one, that is not done: how the lane goes on, and whether the machine ends.
-    fn decide_on(&mut self, id: LaneId, failed: Failed<R>, answer: &Answer) -> (LaneState<R>, Option<StopReason>) {
-        let Failed { batch, attempt, plugin } = failed;
+    fn decide_on(
+        &mut self,
+        id: LaneId,
+        plugin: PluginId,
+        batch: Batch<R>,
+        answer: &Answer,
+    ) -> (LaneState<R>, Option<StopReason>) {
         let replaced = self.was_replaced(plugin);
         // What a version that was replaced meanwhile fails at spends nothing of the new one's budget (S4).
         let spent = if replaced { self.spent(&batch) } else { self.count(&batch, answer) };
@@ -105,7 +101,7 @@ impl<R: Clone> Machine<R> {
                 let delay = if replaced { Duration::ZERO } else { self.misjudged(delay, spent) };
                 self.report(Report::Waiting {
                     batch: batch.id,
-                    attempt,
+                    attempt: batch.attempt,
                     delay,
                     fault: matches!(answer, Answer::Fault(_)),
                     reason,
@@ -121,10 +117,7 @@ impl<R: Clone> Machine<R> {
             }
             Decision::PutAside { class, reason } if running => {
                 let Some(batch) = self.what_stays(batch) else { return (LaneState::Filling, None) };
-                let mut path = batch.search.as_ref().map_or(Vec::new(), |search| search.path.clone());
-                path.push(u32::try_from(batch.handed.len()).unwrap_or(u32::MAX));
-                let verdict = Verdict { class, reason, attempts: attempt, path };
-                self.line_up(id, [batch.condemn(verdict)]);
+                self.line_up(id, [batch.condemn(class, &reason, plugin)]);
             }
             Decision::Hold(cause) if running => return (self.hold(batch, &cause), None),
             Decision::Stop(cause) => {
@@ -133,13 +126,13 @@ impl<R: Clone> Machine<R> {
                     self.want_done(&live, self.plugin);
                     self.send_commits();
                 }
-                self.give_up(&batch, attempt, cause.words());
+                self.give_up(&batch, cause.words());
                 return (LaneState::Filling, Some(cause));
             }
             Decision::Redeliver { reason, .. } | Decision::Cut { reason, .. } | Decision::PutAside { reason, .. } => {
-                self.give_up(&batch, attempt, &reason);
+                self.give_up(&batch, &reason);
             }
-            Decision::Hold(cause) => self.give_up(&batch, attempt, cause.words()),
+            Decision::Hold(cause) => self.give_up(&batch, cause.words()),
         }
         (LaneState::Filling, None)
     }
@@ -149,8 +142,7 @@ impl<R: Clone> Machine<R> {
     fn cut(&mut self, id: LaneId, batch: Batch<R>, over: Over, reason: String, suspect: Option<usize>) {
         let records = batch.handed.len();
         let whole = batch.id;
-        let mut path = batch.search.as_ref().map_or(Vec::new(), |search| search.path.clone());
-        path.push(u32::try_from(records).unwrap_or(u32::MAX));
+        let path = batch.path();
         let cuts = match suspect.filter(|suspect| *suspect < records) {
             Some(suspect) => vec![suspect, suspect + 1],
             None => vec![records / 2],
@@ -168,6 +160,7 @@ impl<R: Clone> Machine<R> {
             self.ids.batch += 1;
             part.id = crate::io::BatchId(self.ids.batch);
             part.part = true;
+            part.attempt = 0;
             part.search = Some(Search { over, path: path.clone() });
         }
         let sizes = parts.iter().map(|part| u32::try_from(part.handed.len()).unwrap_or(u32::MAX)).collect();
@@ -247,8 +240,8 @@ impl<R: Clone> Machine<R> {
     }
 
     /// A batch failed and does not come again here: nothing of it is committed.
-    pub(super) fn give_up(&mut self, batch: &Batch<R>, attempt: u32, reason: &str) {
-        self.report(Report::GivenUp { batch: batch.id, attempt, reason: reason.to_owned() });
+    pub(super) fn give_up(&mut self, batch: &Batch<R>, reason: &str) {
+        self.report(Report::GivenUp { batch: batch.id, attempt: batch.attempt, reason: reason.to_owned() });
     }
 
     /// Wishes the commit of these parts of partitions, as far as they are still owned.

@@ -176,8 +176,8 @@ impl<R: Clone> Machine<R> {
     /// Gives a batch to the guest, or what is left for others where it holds nothing for one (A6).
     pub(super) fn begin(&mut self, id: LaneId, batch: Batch<R>) {
         if batch.handed.is_empty() && !batch.records.is_empty() && !self.planted(Bug::HandOverWhatIsPutAside) {
-            let plugin = self.plugin;
-            let done = Done { batch, effects: Effects::NONE, delivery: None, attempt: 0, plugin };
+            let plugin = batch.condemned_after().unwrap_or(self.plugin);
+            let done = Done { batch, effects: Effects::NONE, delivery: None, plugin };
             self.finish(id, done, LaneState::Filling);
         } else {
             self.hand_over(id, batch);
@@ -185,10 +185,10 @@ impl<R: Clone> Machine<R> {
     }
 
     /// Gives a batch to the guest.
-    fn hand_over(&mut self, id: LaneId, batch: Batch<R>) {
+    fn hand_over(&mut self, id: LaneId, mut batch: Batch<R>) {
         let delivery = self.ids.delivery();
         let spent = self.spent(&batch);
-        let attempt = spent.retries.saturating_add(spent.faults).saturating_add(1);
+        batch.attempt = spent.retries.saturating_add(spent.faults).saturating_add(1);
         if self.planted(Bug::CommitBeforeOk) {
             self.want_done(&batch.spans, self.plugin);
             self.send_commits();
@@ -196,7 +196,7 @@ impl<R: Clone> Machine<R> {
         self.act(Action::Deliver(Delivery {
             id: delivery,
             batch: batch.id,
-            attempt,
+            attempt: batch.attempt,
             plugin: self.plugin,
             records: std::sync::Arc::clone(&batch.handed),
             places: batch.places(),
@@ -207,7 +207,7 @@ impl<R: Clone> Machine<R> {
         let now = self.now;
         let lane = self.lanes.entry(id).or_insert_with(|| Lane::new(now));
         lane.flushed = now;
-        lane.state = LaneState::Out(Out { delivery, attempt, plugin: self.plugin, batch, cancelled: false });
+        lane.state = LaneState::Out(Out { delivery, plugin: self.plugin, batch, cancelled: false });
     }
 
     /// When a lane that could hand over is due by its age, or a failed batch by its delay.

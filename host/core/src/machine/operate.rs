@@ -1,7 +1,9 @@
-//! What an operator asks for while the machine runs: pause, resume, retry, another plugin version; and memory pressure.
+//! What an operator asks for while the machine runs: pause, resume, retry, skip, another plugin version; and memory pressure.
+
+use std::collections::BTreeSet;
 
 use super::{Machine, Phase};
-use crate::io::{HeldReason, LetterClass, PluginId, Report, Verdict};
+use crate::io::{HeldReason, LetterClass, PluginId, Report};
 use crate::lane::{Blocked, LaneState};
 use crate::planted::Bug;
 use crate::positions::{Owned, Reading};
@@ -72,7 +74,7 @@ impl<R: Clone> Machine<R> {
         for lane in self.lanes.values_mut().filter(|lane| lane.is_held()) {
             // What is not in memory any more has to come, and to fail, once again.
             released.extend(lane.release(self.now, |front| Blocked {
-                batch: front.batch.map(|batch| batch.condemn(Verdict::of(LetterClass::Skipped, reason, 0))),
+                batch: front.batch.map(|batch| batch.condemn(LetterClass::Skipped, reason, self.plugin)),
                 ..front
             }));
         }
@@ -86,7 +88,7 @@ impl<R: Clone> Machine<R> {
 
     /// Lanes that only wait give their records up; these are read again from the committed offset.
     pub(super) fn handle_memory_short(&mut self) {
-        let mut given_up = Vec::new();
+        let mut given_up = BTreeSet::new();
         for lane in self.lanes.values() {
             if let LaneState::Waiting { front, .. } | LaneState::Held { front, .. } = &lane.state {
                 let batches = front.batch.iter().chain(&lane.parts);

@@ -20,8 +20,8 @@ const NOT_WRITTEN: &str = "what has to be written before the commit was not";
 impl<R: Clone> Machine<R> {
     /// A batch is done: what it made is written, then its parts of the partitions that are still owned are committed (B3).
     pub(super) fn finish(&mut self, id: LaneId, done: Done<R>, then: LaneState<R>) {
-        let Done { batch, effects, delivery, attempt, plugin } = done;
-        let mut letters = self.misaddressed(batch.letters(&effects.rejected, attempt));
+        let Done { batch, effects, delivery, plugin } = done;
+        let mut letters = self.misaddressed(batch.letters(&effects.rejected));
         if !batch.spans.iter().all(|span| self.owns_span(span)) {
             // What is no longer ours is put aside by whoever has it now.
             let ours = |facts: &RecordFacts| batch.spans.iter().any(|span| self.owns_span(span) && span.holds(facts));
@@ -32,7 +32,7 @@ impl<R: Clone> Machine<R> {
         }
         let tallies = self.tally(&batch, &letters);
         if let Some(cause) = self.too_many(&batch, &tallies) {
-            self.give_up(&batch, attempt, cause.words());
+            self.give_up(&batch, cause.words());
             return self.drain(cause);
         }
         if delivery.is_some() {
@@ -55,10 +55,7 @@ impl<R: Clone> Machine<R> {
         };
         self.act(Action::Produce(Production { id: request, letters, emitted_of, plugin }));
         let then = Box::new(then);
-        self.set_state(
-            id,
-            LaneState::Producing(Producing { id: request, attempt, plugin, batch, tallies, made, then }),
-        );
+        self.set_state(id, LaneState::Producing(Producing { id: request, plugin, batch, tallies, made, then }));
     }
 
     /// A record that has to be put aside where there is no place for it holds its lane.
@@ -110,15 +107,15 @@ impl<R: Clone> Machine<R> {
         let result = self.misproduced(result);
         let Some((&id, lane)) = self.lanes.iter_mut().find(|(_, lane)| asked(&lane.state)) else { return };
         let LaneState::Producing(producing) = std::mem::replace(&mut lane.state, LaneState::Filling) else { return };
-        let Producing { attempt, plugin, batch, tallies, made, then, .. } = producing;
+        let Producing { plugin, batch, tallies, made, then, .. } = producing;
         match result {
             Ok(()) => {
                 lane.produce_failures = 0;
                 self.report(made);
                 self.settle(id, &batch, plugin, &tallies, *then);
             }
-            Err(_) if self.phase != Phase::Running => self.give_up(&batch, attempt, NOT_WRITTEN),
-            Err(ProduceError::Temporary(reason)) => self.produce_again(id, batch, attempt, *then, &reason),
+            Err(_) if self.phase != Phase::Running => self.give_up(&batch, NOT_WRITTEN),
+            Err(ProduceError::Temporary(reason)) => self.produce_again(id, batch, *then, &reason),
             Err(ProduceError::Refused(reason)) => {
                 let reason = HeldReason::NotWritten { batch: batch.id, reason };
                 self.hold_with_rest(id, batch, *then, reason);
@@ -128,13 +125,13 @@ impl<R: Clone> Machine<R> {
 
     /// What could not be written makes its batch retryable (D2): from memory, and without end, since whatever else could be
     /// done with it would have to be written as well.
-    fn produce_again(&mut self, id: LaneId, batch: Batch<R>, attempt: u32, then: LaneState<R>, reason: &str) {
+    fn produce_again(&mut self, id: LaneId, batch: Batch<R>, then: LaneState<R>, reason: &str) {
         let Some(lane) = self.lanes.get_mut(&id) else { return };
         lane.produce_failures = lane.produce_failures.saturating_add(1);
         let delay =
             backoff::delay(&self.policy.retry.backoff, lane.produce_failures, self.policy.jitter_seed ^ batch.id.0);
         let reason = format!("{NOT_WRITTEN}: {reason}");
-        self.report(Report::Waiting { batch: batch.id, attempt, delay, fault: false, reason });
+        self.report(Report::Waiting { batch: batch.id, attempt: batch.attempt, delay, fault: false, reason });
         let until = self.now.after(delay);
         self.block_again(id, batch, then, |front, rest_until| LaneState::Waiting {
             front,

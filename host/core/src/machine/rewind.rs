@@ -75,7 +75,8 @@ impl<R: Clone> Machine<R> {
     }
 
     /// The committed offset means something only when nothing of ours can still move it: no commit on its way or due, no
-    /// guest at work on records of the partition, nothing of it being written. Asked earlier, the answer would lead back behind what is done.
+    /// guest at work on records of the partition, nothing of it being written. Asked earlier, the answer would lead back
+    /// behind what is done.
     pub(super) fn rewind_waits(&self, partition: Partition) -> bool {
         let Some(owned) = self.partitions.get(&partition) else { return false };
         let at_work = self.lanes.get(&self.lane_of(partition)).is_some_and(|lane| lane.is_at_work_on(partition));
