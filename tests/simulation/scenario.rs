@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use gristmill_core::policy::{
     Attempts, Backoff, BatchLimits, CommitPolicy, DeadLetterPolicy, Exhausted, FatalPolicy, FaultPolicy, Policy,
-    Redeliver, RetryPolicy, Scope,
+    Redeliver, RetryPolicy, Scope, Share,
 };
 
 use crate::chance::{Chance, Stream};
@@ -127,7 +127,12 @@ fn draw_policy(chance: &mut Chance, faults: &BTreeSet<Fault>) -> Policy {
         commit: CommitPolicy { backoff: draw_backoff(chance), tries_max: count(chance.between(1, 6)) },
         dead_letters: chance.permille(650).then(|| DeadLetterPolicy {
             consecutive_max: chance.permille(300).then(|| count(chance.between(3, 8))),
-            share_max: None,
+            // No two records in a row are undecodable or too large; what else makes dead letters heals. So a share of more than
+            // a half lets every world go on in the end.
+            share_max: chance.permille(300).then(|| Share {
+                permille: u32::try_from(chance.pick(&[600, 750])).expect("small"),
+                of_last: count(chance.pick(&[6, 10, 30])),
+            }),
         }),
         shutdown_grace: Duration::from_millis(chance.pick(&[100, 1_000, 5_000])),
         jitter_seed: chance.below(u64::MAX),

@@ -2,7 +2,9 @@
 //!
 //! Must not feed the machine, except to shorten what always comes together.
 
-use gristmill_core::io::{Action, CommitOffset, Input, Report, RevokeId, SeekTo, StopReason};
+use gristmill_core::io::{
+    Action, CommitOffset, DeadLetter, DeliveryId, HeldReason, Input, Report, RevokeId, SeekTo, StopReason, Verdict,
+};
 
 use super::story::Story;
 use super::words::{ok, parse};
@@ -87,6 +89,38 @@ impl Story {
         self.delivers(records).says(ok()).commits(positions).commit_ends(Ok(()))
     }
 
+    /// The next action writes exactly these dead letters, in this order, each `place:offset=class`, and nothing that was
+    /// emitted.
+    pub(super) fn writes(&mut self, letters: &str) -> &mut Self {
+        self.writes_with(letters, None)
+    }
+
+    /// As `writes`, together with what the guest that answered last emitted.
+    pub(super) fn writes_emitted(&mut self, letters: &str) -> &mut Self {
+        let emitted_of = Some(self.last.as_ref().expect("something was handed over").id);
+        self.writes_with(letters, emitted_of)
+    }
+
+    fn writes_with(&mut self, letters: &str, emitted_of: Option<DeliveryId>) -> &mut Self {
+        match self.next_action("a production") {
+            Action::Produce(production) => {
+                let got: Vec<String> = production.letters.iter().map(written_letter).collect();
+                assert_eq!(got.join(" "), letters, "put aside at {:?}", self.now);
+                assert_eq!(production.emitted_of, emitted_of, "whose records are written");
+                self.writing = Some(production.id);
+                self.letters = production.letters;
+            }
+            other => panic!("at {:?}: writing {letters} was due, not {other:?}", self.now),
+        }
+        self
+    }
+
+    /// The verdict of the only letter that was written last.
+    pub(super) fn verdict(&self) -> &Verdict {
+        let [letter] = self.letters.as_slice() else { panic!("not one letter: {:?}", self.letters) };
+        &letter.verdict
+    }
+
     pub(super) fn asks(&mut self, places: &[Place]) -> &mut Self {
         match self.next_action("a look-up") {
             Action::AskCommitted { id, partitions } => {
@@ -147,9 +181,21 @@ impl Story {
         self.reports.iter().map(count).sum()
     }
 
+    /// Why something was held last.
+    pub(super) fn held(&self) -> &HeldReason {
+        let held = |report| if let &Report::Held { ref reason } = report { Some(reason) } else { None };
+        self.reports.iter().rev().find_map(held).expect("something was held")
+    }
+
     pub(super) fn holds(&self) -> usize {
         self.reports.iter().filter(|report| matches!(report, Report::Held { .. })).count()
     }
+}
+
+/// A dead letter as a story writes it.
+fn written_letter(letter: &DeadLetter<Body>) -> String {
+    let facts = &letter.record.facts;
+    format!("{}:{}={}", place(facts.partition), facts.offset.0, letter.verdict.class.as_str())
 }
 
 fn sorted<T: Ord>(items: impl Iterator<Item = T>) -> Vec<T> {

@@ -6,6 +6,7 @@ mod due;
 mod ends;
 mod faults;
 mod found;
+mod letters;
 mod operators;
 mod rebalances;
 mod retries;

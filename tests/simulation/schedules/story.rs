@@ -1,15 +1,16 @@
 //! Stories: a machine told what happens, step by step, with the witness listening. Each step panics when the machine does
 //! something else than the story says.
 //!
-//! Records are written `place:offset`, as in `"0:4 0:5 1:7"`; places are partitions by index.
+//! Records are written `place:offset`, as in `"0:4 0:5 1:7"`; places are partitions by index. One that cannot be decoded has a
+//! mark behind it: `"0:4 0:5! 1:7"`.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use gristmill_core::Machine;
 use gristmill_core::io::{
-    Action, Assignment, Delivery, DeliveryId, Input, OffsetTrouble, Passed, PluginId, Report, RequestError, RequestId,
-    RevokeId, SeekTo, StartPosition,
+    Action, Assignment, DeadLetter, Delivery, DeliveryId, Input, OffsetTrouble, Passed, PluginId, ProduceError, Report,
+    RequestError, RequestId, RevokeId, SeekTo, StartPosition,
 };
 use gristmill_core::outcome::Answer;
 use gristmill_core::policy::Policy;
@@ -38,6 +39,9 @@ pub(super) struct Story {
     pub(super) commit: Option<RequestId>,
     pub(super) lookup: Option<RequestId>,
     pub(super) seek: Option<(RequestId, Vec<SeekTo>)>,
+    pub(super) writing: Option<RequestId>,
+    /// What was put aside last.
+    pub(super) letters: Vec<DeadLetter<Body>>,
 }
 
 impl Story {
@@ -57,6 +61,8 @@ impl Story {
             commit: None,
             lookup: None,
             seek: None,
+            writing: None,
+            letters: Vec::new(),
         }
     }
 
@@ -130,10 +136,10 @@ impl Story {
 
     fn fetches_as(&mut self, records: &str, bytes: u64, epoch: impl Fn(Place) -> u64) -> &mut Self {
         let mut list = Vec::new();
-        for (place, offset) in parse(records) {
+        for (place, offset, undecodable) in parse_marked(records) {
             let log = &mut self.broker.logs[place];
             if offset >= log.high {
-                log.append(offset - log.high, bytes, false);
+                log.append(offset - log.high, bytes, undecodable);
             }
             let entry = &log.entries[log.at(offset)];
             let facts = RecordFacts {
@@ -172,6 +178,17 @@ impl Story {
     pub(super) fn commit_ends(&mut self, result: Result<(), RequestError>) -> &mut Self {
         let id = self.commit.expect("a commit is under way");
         self.feed(Input::CommitEnded { id, result })
+    }
+
+    /// The brokers have what was to be written, or have not.
+    pub(super) fn written(&mut self, result: Result<(), ProduceError>) -> &mut Self {
+        let id = self.writing.expect("something is being written");
+        self.feed(Input::Produced { id, result })
+    }
+
+    /// The operator skips what is held.
+    pub(super) fn skips(&mut self, reason: &str) -> &mut Self {
+        self.feed(Input::SkipAsked(reason.to_owned()))
     }
 
     pub(super) fn knows(&mut self, committed: &[(Place, Option<i64>)]) -> &mut Self {

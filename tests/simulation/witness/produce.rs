@@ -7,7 +7,7 @@ use std::sync::Arc;
 use gristmill_core::io::{
     BatchId, DeadLetter, DeliveryId, HeldReason, LetterClass, PluginId, ProduceError, Production, RequestId,
 };
-use gristmill_core::policy::Scope;
+use gristmill_core::policy::{Scope, Share};
 use gristmill_core::record::Record;
 use gristmill_core::time::Moment;
 
@@ -59,12 +59,16 @@ impl Witness {
             if let Some(watched) = self.watched.get_mut(&part.place).filter(|watched| watched.assigned == part.assigned)
             {
                 let (counted, mut run) = watched.letters;
+                let mut share = (0, 0);
                 for arrival in watched.arrivals.iter().filter(|it| (part.first..part.next).contains(&it.offset)) {
                     if arrival.offset >= counted {
-                        run = if finishing.letters.contains(&(part.place, arrival.offset)) { run + 1 } else { 0 };
+                        let aside = finishing.letters.contains(&(part.place, arrival.offset));
+                        run = if aside { run + 1 } else { 0 };
+                        share = (share.0 + 1, share.1 + u64::from(aside));
                     }
                 }
                 watched.letters = (counted.max(part.next), run);
+                watched.shares.extend((share.0 > 0).then_some(share));
                 watched.finish(part.first, part.next, finishing.plugin);
                 // What was skipped waits no longer.
                 watched.not_before = Moment::default();
@@ -176,33 +180,43 @@ impl Witness {
         finishing: &Finishing,
         production: &Production<Body>,
     ) -> Result<(), Violation> {
-        let Some(max) = self.policy.dead_letters.and_then(|policy| policy.consecutive_max) else { return Ok(()) };
+        let Some(policy) = self.policy.dead_letters else { return Ok(()) };
         let letters = named(&production.letters);
         for part in &finishing.parts {
             let Some(watched) = self.watched.get(&part.place) else { continue };
             let (counted, mut run) = watched.letters;
+            let mut share = (0, 0);
             let first = part.first.max(counted);
             for arrival in watched.arrivals.iter().filter(|arrival| (first..part.next).contains(&arrival.offset)) {
-                run = if letters.contains(&(part.place, arrival.offset)) { run + 1 } else { 0 };
-                require!(run < max.get(), "D8", "{id:?} puts {run} records of {} in a row aside", part.place);
+                let aside = letters.contains(&(part.place, arrival.offset));
+                run = if aside { run + 1 } else { 0 };
+                share = (share.0 + 1, share.1 + u64::from(aside));
+                let many = policy.consecutive_max.is_some_and(|max| run >= max.get());
+                require!(!many, "D8", "{id:?} puts {run} records of {} in a row aside", part.place);
             }
+            let many = policy.share_max.is_some_and(|max| is_too_large(&watched.shares, share, max));
+            require!(!many, "D8", "{id:?} puts {share:?} records of {} aside, too large a share", part.place);
         }
         Ok(())
     }
 
-    /// True when what waits to be put aside, with what was just before, reaches the limit in some partition.
+    /// True when what waits to be put aside, with what was just before, reaches a limit in some partition.
     pub(super) fn are_letters_too_many(&self) -> bool {
-        let Some(max) = self.policy.dead_letters.and_then(|policy| policy.consecutive_max) else { return false };
+        let Some(policy) = self.policy.dead_letters else { return false };
         let cap = self.policy.batch.record_bytes_max.get();
         let rejected = self.finishing.iter().flat_map(|finishing| &finishing.rejected);
         let rejected: Vec<&(Place, i64)> = rejected.collect();
         self.watched.iter().any(|(here, watched)| {
             let (counted, mut run) = watched.letters;
+            let mut share = (0, 0);
             watched.arrivals.iter().filter(|arrival| arrival.offset >= counted).any(|arrival| {
                 let at = (*here, arrival.offset);
                 let aside = arrival.is_impossible(cap) || self.condemned.contains(&at) || rejected.contains(&&at);
-                run = if aside || self.skipping { run + 1 } else { 0 };
-                run >= max.get()
+                let aside = aside || self.skipping;
+                run = if aside { run + 1 } else { 0 };
+                share = (share.0 + 1, share.1 + u64::from(aside));
+                policy.consecutive_max.is_some_and(|max| run >= max.get())
+                    || policy.share_max.is_some_and(|max| is_too_large(&watched.shares, share, max))
             })
         })
     }
@@ -276,6 +290,20 @@ impl Witness {
         }
         Ok(())
     }
+}
+
+/// True when a batch that has dead letters, with as few batches before it as hold enough records to judge, has too large a share of dead letters.
+fn is_too_large(before: &[(u64, u64)], batch: (u64, u64), max: Share) -> bool {
+    let enough = u64::from(max.of_last.get());
+    let (mut records, mut letters) = (0, 0);
+    for share in std::iter::once(&batch).chain(before.iter().rev()) {
+        if records >= enough {
+            break;
+        }
+        records += share.0;
+        letters += share.1;
+    }
+    batch.1 > 0 && records >= enough && letters * 1000 > records * u64::from(max.permille)
 }
 
 fn named(letters: &[DeadLetter<Body>]) -> Vec<(Place, i64)> {

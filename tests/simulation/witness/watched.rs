@@ -61,6 +61,8 @@ pub(super) struct Watched {
     pub(super) held: bool,
     /// Records before this were counted, and so many of them in a row were put aside.
     pub(super) letters: (i64, u32),
+    /// Records of each batch that was counted, and how many of them were put aside.
+    pub(super) shares: Vec<(u64, u64)>,
     pub(super) revoking: Option<RevokeId>,
 }
 
@@ -130,6 +132,7 @@ impl Watched {
             not_before: Moment::default(),
             held: start.is_none(),
             letters: (i64::MIN, 0),
+            shares: Vec::new(),
             revoking: None,
         }
     }
