@@ -61,7 +61,7 @@ pub(crate) enum Decision {
     Stop(StopReason),
 }
 
-/// Decides.
+/// Decides from the answer, what was spent before it and with it, and what the operator wants. Asks nobody else.
 #[must_use]
 pub(crate) fn decide(answer: &Answer, case: Case, policy: &Policy) -> Decision {
     match answer {
@@ -86,9 +86,7 @@ fn retry(reason: &str, after: Option<Duration>, case: Case, policy: &Policy) -> 
     if let Attempts::Limited { max, then } = retry.attempts
         && (spent >= max.get() || case.search == Some(Over::Retries))
     {
-        let words =
-            if case.records == 1 { reason.to_owned() } else { format!("{spent} retryable answers, last: {reason}") };
-        return exhausted(then, LetterClass::Retries, words, case, policy);
+        return exhausted(then, LetterClass::Retries, reason.to_owned(), case, policy);
     }
     let delay = match after {
         Some(wish) => wish.clamp(retry.after_min, retry.after_max.max(retry.after_min)),
@@ -100,26 +98,42 @@ fn retry(reason: &str, after: Option<Duration>, case: Case, policy: &Policy) -> 
 fn broken(fault: &Fault, case: Case, policy: &Policy) -> Decision {
     let reason = format!("{}: {}", fault.class.as_str(), fault.detail);
     let spent = case.spent.faults;
-    if spent < policy.fault.attempts_max.get() && case.search != Some(Over::Faults) {
+    // No record is to blame for a guest that does not even start: not the one that is searched for, and none is put aside,
+    // which would drain the topic.
+    let starts = fault.class != FaultClass::Start;
+    let searched = starts && case.search == Some(Over::Faults);
+    if spent < policy.fault.attempts_max.get() && !searched {
         return Decision::Redeliver { delay: backoff::delay(&policy.fault.backoff, spent, case.seed), reason };
     }
-    let words = format!("{spent} faults, last: {reason}");
-    if fault.class == FaultClass::Start {
-        // No record is to blame for a guest that does not even start: to put records aside for it would drain the topic.
-        let cause = StopReason::Exhausted { reason: words };
-        return if policy.fault.then == Exhausted::Stop { Decision::Stop(cause) } else { Decision::Hold(cause) };
+    let then = policy.fault.then;
+    if starts {
+        return exhausted(then, LetterClass::Fault(fault.class), reason, case, policy);
     }
-    exhausted(policy.fault.then, LetterClass::Fault(fault.class), words, case, policy)
+    let cause = StopReason::Exhausted { reason: told(spent, "faults", &reason, case) };
+    if then == Exhausted::Stop { Decision::Stop(cause) } else { Decision::Hold(cause) }
 }
 
 fn exhausted(then: Exhausted, class: LetterClass, reason: String, case: Case, policy: &Policy) -> Decision {
-    let over = if class == LetterClass::Retries { Over::Retries } else { Over::Faults };
+    let (over, spent, what) = match class {
+        LetterClass::Retries => (Over::Retries, case.spent.retries, "retryable answers"),
+        LetterClass::Rejected
+        | LetterClass::Undecodable
+        | LetterClass::TooLarge
+        | LetterClass::Fault(_)
+        | LetterClass::Skipped => (Over::Faults, case.spent.faults, "faults"),
+    };
     if policy.fault.isolate && case.records > 1 {
         return Decision::Cut { over, reason };
     }
+    let cause = StopReason::Exhausted { reason: told(spent, what, &reason, case) };
     match then {
         Exhausted::DeadLetter if policy.dead_letters.is_some() => Decision::PutAside { class, reason },
-        Exhausted::Stop => Decision::Stop(StopReason::Exhausted { reason }),
-        Exhausted::Hold | Exhausted::DeadLetter => Decision::Hold(StopReason::Exhausted { reason }),
+        Exhausted::Stop => Decision::Stop(cause),
+        Exhausted::Hold | Exhausted::DeadLetter => Decision::Hold(cause),
     }
+}
+
+/// The words for what spent a budget. A part of a batch has one attempt, however many the whole one had.
+fn told(spent: u32, what: &str, last: &str, case: Case) -> String {
+    if case.search.is_some() || spent <= 1 { last.to_owned() } else { format!("{spent} {what}, last: {last}") }
 }

@@ -26,7 +26,8 @@ pub enum Outcome {
         after: Option<Duration>,
         /// A beginning of the batch that is done.
         completed: Option<Progress>,
-        /// Index of the record that the plugin blames.
+        /// Index in the batch, as it was handed over, of the record that the plugin blames. It is believed once: should it be
+        /// the wrong one, the search for the right one takes up to three calls more.
         suspect: Option<u32>,
     },
     /// Nothing of the batch is done, and trying again will not help.

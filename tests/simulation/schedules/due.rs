@@ -107,17 +107,21 @@ impl Story {
                 let got: Vec<String> = production.letters.iter().map(written_letter).collect();
                 assert_eq!(got.join(" "), letters, "put aside at {:?}", self.now);
                 assert_eq!(production.emitted_of, emitted_of, "whose records are written");
-                self.writing = Some(production.id);
-                self.letters = production.letters;
+                self.production = Some(production);
             }
             other => panic!("at {:?}: writing {letters} was due, not {other:?}", self.now),
         }
         self
     }
 
+    /// What was put aside last.
+    pub(super) fn letters(&self) -> &[DeadLetter<Body>] {
+        &self.production.as_ref().expect("something was written").letters
+    }
+
     /// The verdict of the only letter that was written last.
     pub(super) fn verdict(&self) -> &Verdict {
-        let [letter] = self.letters.as_slice() else { panic!("not one letter: {:?}", self.letters) };
+        let [letter] = self.letters() else { panic!("not one letter: {:?}", self.letters()) };
         &letter.verdict
     }
 

@@ -105,7 +105,7 @@ fn d3_a_dead_letter_is_the_record_as_it_was_read_and_says_why() {
     let mut story = Story::owning(with_letters(), &[0]);
     story.fetches(BATCH).delivers(BATCH).says(retryable()).passes(100).delivers(BATCH).says(rejecting(&[1]));
     story.writes("0:1=rejected");
-    assert_eq!(story.letters[0].record.body, body(0, 1));
+    assert_eq!(story.letters()[0].record.body, body(0, 1));
     let verdict = story.verdict();
     assert_eq!((verdict.reason.as_str(), verdict.attempts, verdict.path.as_slice()), ("no good", 2, [].as_slice()));
 }
@@ -117,7 +117,7 @@ fn d9_a4_a_record_that_no_guest_can_take_is_never_handed_over_and_a_tombstone_is
     story.fetches("0:0!").fetches_of("0:1", 10_001).fetches_of("0:2", 0).delivers("0:2").says(retryable());
     story.passes(100).delivers("0:2").says(ok()).writes("0:0=undecodable 0:1=too-large").written(Ok(()));
     story.commits("0:3");
-    assert_eq!(story.letters.iter().map(|letter| letter.verdict.attempts).max(), Some(0), "nobody tried");
+    assert_eq!(story.letters().iter().map(|letter| letter.verdict.attempts).max(), Some(0), "nobody tried");
 }
 
 #[test]
@@ -237,7 +237,7 @@ fn s5_what_is_held_is_skipped_only_after_it_was_written() {
     story.says(fatal()).passes(60_000).is_quiet().skips("the vendor sent rubbish");
     story.writes("0:0=skipped 0:1=undecodable 0:2=skipped");
     let verdicts: Vec<(&str, u32)> =
-        story.letters.iter().map(|letter| (letter.verdict.reason.as_str(), letter.verdict.attempts)).collect();
+        story.letters().iter().map(|letter| (letter.verdict.reason.as_str(), letter.verdict.attempts)).collect();
     assert_eq!(verdicts, [("the vendor sent rubbish", 2), ("", 0), ("the vendor sent rubbish", 2)]);
     story.passes(60_000).is_quiet().written(not_now()).passes(99).is_quiet().passes(1);
     story.writes("0:0=skipped 0:1=undecodable 0:2=skipped").written(Ok(())).commits("0:3").commit_ends(Ok(()));

@@ -1,11 +1,13 @@
 //! Named schedules: short stories, each a rule that a well-known system got wrong or a scenario from the field.
 
+mod alone;
 mod assembly;
 mod commits;
 mod due;
 mod ends;
 mod faults;
 mod found;
+mod ladder;
 mod letters;
 mod operators;
 mod rebalances;

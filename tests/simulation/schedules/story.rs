@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use gristmill_core::Machine;
 use gristmill_core::io::{
-    Action, Assignment, DeadLetter, Delivery, DeliveryId, Input, OffsetTrouble, Passed, PluginId, ProduceError, Report,
+    Action, Assignment, Delivery, DeliveryId, Input, OffsetTrouble, Passed, PluginId, ProduceError, Production, Report,
     RequestError, RequestId, RevokeId, SeekTo, StartPosition,
 };
 use gristmill_core::outcome::Answer;
@@ -39,9 +39,8 @@ pub(super) struct Story {
     pub(super) commit: Option<RequestId>,
     pub(super) lookup: Option<RequestId>,
     pub(super) seek: Option<(RequestId, Vec<SeekTo>)>,
-    pub(super) writing: Option<RequestId>,
-    /// What was put aside last.
-    pub(super) letters: Vec<DeadLetter<Body>>,
+    /// What was written last.
+    pub(super) production: Option<Production<Body>>,
 }
 
 impl Story {
@@ -61,8 +60,7 @@ impl Story {
             commit: None,
             lookup: None,
             seek: None,
-            writing: None,
-            letters: Vec::new(),
+            production: None,
         }
     }
 
@@ -182,7 +180,7 @@ impl Story {
 
     /// The brokers have what was to be written, or have not.
     pub(super) fn written(&mut self, result: Result<(), ProduceError>) -> &mut Self {
-        let id = self.writing.expect("something is being written");
+        let id = self.production.as_ref().expect("something is being written").id;
         self.feed(Input::Produced { id, result })
     }
 

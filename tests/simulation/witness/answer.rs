@@ -41,6 +41,9 @@ impl Witness {
         if !handed.part {
             return None;
         }
+        if does_not_start(answer) {
+            return None;
+        }
         let over = *handed.records[done..].iter().find_map(|record| self.searched.get(&name_of(record)))?;
         match (answer, self.policy.retry.attempts) {
             (Answer::Fault(_), _) if over => Some(self.policy.fault.then),
@@ -151,7 +154,7 @@ impl Witness {
     fn follow(&mut self, handed: &Handed, parts: &[Part], done: usize, answer: &Answer, spent: Option<Exhausted>) {
         let left = &handed.records[done..];
         let fatal = matches!(answer, Answer::Outcome(Outcome::Fatal { .. }));
-        let starts = matches!(answer, Answer::Fault(Fault { class: FaultClass::Start, .. }));
+        let starts = !does_not_start(answer);
         if fatal {
             match self.policy.fatal {
                 FatalPolicy::Exit => self.must_end(Cause::Fatal),
@@ -163,14 +166,14 @@ impl Witness {
         // Attempts are counted at the first record of a part, also where no guest can take that one.
         let firsts = parts.iter().map(|part| (part.place, part.first));
         let names: Vec<(Place, i64)> = left.iter().map(name_of).chain(firsts).collect();
-        if self.policy.fault.isolate && left.len() > 1 && !starts {
+        if self.policy.fault.isolate && left.len() > 1 && starts {
             let over = matches!(answer, Answer::Fault(_));
             self.searched.extend(names.into_iter().map(|name| (name, over)));
             return self.excuse_delays();
         }
         match then {
             Exhausted::Stop => self.must_end(Cause::Exhausted),
-            Exhausted::DeadLetter if self.policy.dead_letters.is_some() && !starts => {
+            Exhausted::DeadLetter if self.policy.dead_letters.is_some() && starts => {
                 self.condemned.extend(names);
                 self.excuse_delays();
             }
@@ -188,6 +191,11 @@ impl Witness {
             }
         }
     }
+}
+
+/// No record is to blame for a guest that does not start.
+fn does_not_start(answer: &Answer) -> bool {
+    matches!(answer, Answer::Fault(Fault { class: FaultClass::Start, .. }))
 }
 
 static NOTHING: Effects = Effects::NONE;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::{Machine, Phase};
 use crate::batch::{Batch, Over, Search, Span};
 use crate::decide::{Case, Decision, Spent, decide};
-use crate::io::{DeliveryId, HeldReason, PluginId, Report, StopReason};
-use crate::lane::{Blocked, LaneState, Out};
+use crate::io::{BatchId, DeliveryId, HeldReason, PluginId, Report, StopReason};
+use crate::lane::{Blocked, Lane, LaneState, Out};
 use crate::outcome::{Answer, Effects, Fault, FaultClass, Outcome};
 use crate::planted::Bug;
 use crate::policy::Redeliver;
@@ -24,7 +24,7 @@ pub(super) struct Done<R> {
 
 impl<R: Clone> Machine<R> {
     pub(super) fn handle_answered(&mut self, delivery: DeliveryId, answer: Answer) {
-        let asked = |lane: &crate::lane::Lane<R>| lane.out().is_some_and(|out| out.delivery == delivery);
+        let asked = |lane: &Lane<R>| lane.out().is_some_and(|out| out.delivery == delivery);
         let found = self.lanes.iter().find(|(_, lane)| asked(lane)).map(|(&id, _)| id);
         let Some(id) = found.or_else(|| self.any_lane_out_by_planted_bug()) else {
             self.report(Report::LateAnswer(delivery));
@@ -111,8 +111,10 @@ impl<R: Clone> Machine<R> {
             Decision::Cut { over, reason } if running => {
                 let whole = batch.handed.len();
                 let Some(batch) = self.what_stays(batch) else { return (LaneState::Filling, None) };
-                // The index that the plugin names is one of the batch as it was.
-                let suspect = suspect(answer).filter(|_| batch.handed.len() == whole);
+                // The index that the plugin names is one of the batch as it was. Named again in each part it could make the search
+                // as long as the batch, if it is the wrong one.
+                let first_cut = batch.search.is_none() && batch.handed.len() == whole;
+                let suspect = suspect(answer).filter(|_| first_cut);
                 self.cut(id, batch, over, reason, suspect);
             }
             Decision::PutAside { class, reason } if running => {
@@ -158,7 +160,7 @@ impl<R: Clone> Machine<R> {
         parts.extend(rest);
         for part in &mut parts {
             self.ids.batch += 1;
-            part.id = crate::io::BatchId(self.ids.batch);
+            part.id = BatchId(self.ids.batch);
             part.part = true;
             part.attempt = 0;
             part.search = Some(Search { over, path: path.clone() });
@@ -178,7 +180,7 @@ impl<R: Clone> Machine<R> {
         batches: impl IntoIterator<Item = Batch<R>, IntoIter: DoubleEndedIterator>,
     ) {
         let now = self.now;
-        let lane = self.lanes.entry(id).or_insert_with(|| crate::lane::Lane::new(now));
+        let lane = self.lanes.entry(id).or_insert_with(|| Lane::new(now));
         for batch in batches.into_iter().rev() {
             lane.parts.push_front(batch);
         }
@@ -336,10 +338,13 @@ fn sound<R>(answer: Answer, batch: &Batch<R>) -> Answer {
     }
 }
 
-/// The record that the plugin blames.
+/// The record that the plugin blames: its index in what is left of the batch.
 fn suspect(answer: &Answer) -> Option<usize> {
     match answer {
-        Answer::Outcome(Outcome::Retryable { suspect, .. }) => suspect.map(|index| index as usize),
+        Answer::Outcome(Outcome::Retryable { suspect, completed, .. }) => {
+            let done = completed.as_ref().map_or(0, |progress| progress.records);
+            suspect.and_then(|index| index.checked_sub(done)).map(|index| index as usize)
+        }
         Answer::Outcome(Outcome::Ok(_) | Outcome::Fatal { .. }) | Answer::Fault(_) | Answer::Cancelled => None,
     }
 }
