@@ -17,6 +17,9 @@ use crate::time::Moment;
 /// What a batch waits for when the brokers did not take what it made.
 const NOT_WRITTEN: &str = "what has to be written before the commit was not";
 
+/// What a batch ends for that has dead letters on the way out, where none are written.
+const NOWHERE: &str = "there is no place for its dead letters";
+
 impl<R: Clone> Machine<R> {
     /// A batch is done: what it made is written, then its parts of the partitions that are still owned are committed (B3).
     pub(super) fn finish(&mut self, id: LaneId, done: Done<R>, then: LaneState<R>) {
@@ -28,6 +31,9 @@ impl<R: Clone> Machine<R> {
             letters.retain(|letter| ours(&letter.record.facts));
         }
         if let Some(reason) = self.nowhere_to_put(&batch, &letters) {
+            if self.phase != Phase::Running {
+                return self.give_up(&batch, NOWHERE);
+            }
             return self.hold_with_rest(id, batch, then, reason);
         }
         let tallies = self.tally(&batch, &letters);
