@@ -52,6 +52,18 @@ fn r7_a_part_of_every_record_is_all_done() {
     story.commit_ends(Ok(())).finishes("0:2 1:1 0:3", "0:4 1:2").passes(60_000).is_quiet();
 }
 
+/// Progress that is not written is none: the attempts stay, as they do after ok.
+#[test]
+fn r7_d2_a_part_of_every_record_that_could_not_be_written_keeps_its_attempts() {
+    for done in [completing_emitting(3, 1), super::story::emitting(1)] {
+        let mut story = Story::owning(policy(), &[0]);
+        story.fetches(BATCH).delivers(BATCH).says(retryable()).passes(100).delivers(BATCH).says(done);
+        story.writes_emitted("").written(not_now()).passes(100).delivers(BATCH);
+        assert_eq!(story.attempt(), 2);
+        story.says(ok()).commits("0:3");
+    }
+}
+
 #[test]
 fn r7_d1_what_the_part_made_is_written_before_its_commit_and_the_rest_waits_meanwhile() {
     let mut policy = with_letters();

@@ -22,6 +22,15 @@ pub(super) struct Done<R> {
     pub(super) plugin: PluginId,
 }
 
+/// A batch after its answer.
+struct Divided<R> {
+    /// The part that is done as soon as its effects are.
+    done: Option<Batch<R>>,
+    effects: Effects,
+    /// The part that is not.
+    left: Option<Batch<R>>,
+}
+
 impl<R: Clone> Machine<R> {
     pub(super) fn handle_answered(&mut self, delivery: DeliveryId, answer: Answer) {
         let asked = |lane: &Lane<R>| lane.out().is_some_and(|out| out.delivery == delivery);
@@ -40,8 +49,8 @@ impl<R: Clone> Machine<R> {
         }
         let Out { delivery, plugin, batch, .. } = out;
         let mut answer = self.misheard(sound(answer, &batch));
-        let (done, left) = self.divide(batch, &mut answer);
-        let done = done.map(|(batch, effects)| Done { batch, effects, delivery: Some(delivery), plugin });
+        let Divided { done, effects, left } = self.divide(batch, &mut answer);
+        let done = done.map(|batch| Done { batch, effects, delivery: Some(delivery), plugin });
         let (then, stop) = match left {
             Some(left) => self.decide_on(id, plugin, left, &answer),
             None => (LaneState::Filling, None),
@@ -55,27 +64,32 @@ impl<R: Clone> Machine<R> {
         }
     }
 
-    /// The part of a batch that its answer says is done, with its effects, and the part that is not (R7). Progress clears what
-    /// was spent.
-    fn divide(&mut self, batch: Batch<R>, answer: &mut Answer) -> (Option<(Batch<R>, Effects)>, Option<Batch<R>>) {
+    /// Divides a batch by what its answer says is done (R7), and takes the effects out of the answer. Progress clears what was
+    /// spent.
+    fn divide(&mut self, batch: Batch<R>, answer: &mut Answer) -> Divided<R> {
         match answer {
-            Answer::Outcome(Outcome::Ok(effects)) => (Some((batch, std::mem::take(effects))), None),
+            Answer::Outcome(Outcome::Ok(effects)) => {
+                Divided { done: Some(batch), effects: std::mem::take(effects), left: None }
+            }
             Answer::Outcome(Outcome::Retryable { completed: Some(progress), .. }) => {
                 let records = self.miscounted(progress.records as usize, &batch);
-                let (left, mut right) = batch.split(records);
-                if let (Some(left), false) = (&left, self.planted(Bug::KeepAttemptsOnProgress)) {
-                    self.clear_budgets(&left.spans);
-                    // A search ends where all that is left got further, as an attempt budget does (R4).
-                    let got_further =
-                        |right: &&mut Batch<R>| right.spans.iter().all(|span| left.covers(span.partition));
-                    right.iter_mut().filter(got_further).for_each(|right| right.search = None);
+                if records >= batch.handed.len() {
+                    // All of it: the same as ok, whatever becomes of what it made.
+                    return Divided { done: Some(batch), effects: std::mem::take(&mut progress.effects), left: None };
                 }
-                let right = right.filter(|_| !self.planted(Bug::ForgetRestOfPartial));
-                (left.map(|left| (left, std::mem::take(&mut progress.effects))), right)
+                let (done, mut left) = batch.split(records);
+                if let (Some(done), false) = (&done, self.planted(Bug::KeepAttemptsOnProgress)) {
+                    self.clear_budgets(&done.spans);
+                    // A search ends where all that is left got further, as an attempt budget does (R4).
+                    let got_further = |left: &&mut Batch<R>| left.spans.iter().all(|span| done.covers(span.partition));
+                    left.iter_mut().filter(got_further).for_each(|left| left.search = None);
+                }
+                let left = left.filter(|_| !self.planted(Bug::ForgetRestOfPartial));
+                Divided { done, effects: std::mem::take(&mut progress.effects), left }
             }
             Answer::Outcome(Outcome::Retryable { .. } | Outcome::Fatal { .. })
             | Answer::Fault(_)
-            | Answer::Cancelled => (None, Some(batch)),
+            | Answer::Cancelled => Divided { done: None, effects: Effects::NONE, left: Some(batch) },
         }
     }
 
