@@ -81,7 +81,10 @@ impl World {
         let letters = letters.collect();
         let Some(member) = self.members.get_mut(&life) else { return };
         let outputs = production.emitted_of.and_then(|delivery| member.outputs.remove(&delivery)).unwrap_or_default();
-        let (stored, result) = self.draw_writing();
+        let (stored, result) = match self.write_script.pop_front() {
+            Some(scripted) => scripted,
+            None => self.draw_writing(),
+        };
         let wait = self.travel() * 2;
         let id = production.id;
         self.after(wait, Event::Written { life, id, writing: Writing { letters, outputs, stored, result } });

@@ -37,6 +37,21 @@ impl Bad {
     }
 }
 
+/// An answer that a script prescribes, whatever the batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scripted {
+    Ok,
+    /// The first record is rejected, the others are done.
+    Rejects,
+    /// Every record makes another.
+    Emits,
+    /// The first record is done and makes another; the rest has to come again.
+    Partial,
+    /// The first record is rejected; the rest has to come again.
+    PartialRejects,
+    Bad(Bad),
+}
+
 /// Answers to come, for a record that gives trouble.
 #[derive(Debug)]
 struct Trouble {
@@ -56,7 +71,7 @@ pub(crate) struct Guests {
     /// Every record that ever gave trouble.
     bad: BTreeSet<(Place, i64)>,
     /// Answers that a script prescribes, one for each hand-over, before anything else.
-    pub(crate) script: VecDeque<Option<Bad>>,
+    pub(crate) script: VecDeque<Scripted>,
 }
 
 /// What a guest will do with a hand-over.
@@ -140,8 +155,8 @@ impl Guests {
     /// What the guest does with this hand-over.
     pub(crate) fn plan(&mut self, scenario: &Scenario, healed: bool, delivery: &Delivery<Body>) -> Plan {
         if let Some(scripted) = self.script.pop_front() {
-            let answer = scripted.map_or(Answer::Outcome(Outcome::OK), Bad::answer);
-            return Plan { micros: 1_000, answer, outputs: Vec::new() };
+            let (answer, outputs) = self.as_scripted(scripted, delivery);
+            return Plan { micros: 1_000, answer, outputs };
         }
         let (answer, outputs) = self.answer(scenario, delivery);
         let hangs = !healed && scenario.has(Fault::Hang) && self.chance.permille(scenario.rate);
@@ -149,9 +164,36 @@ impl Guests {
         Plan { micros, answer, outputs }
     }
 
+    fn as_scripted(&mut self, scripted: Scripted, delivery: &Delivery<Body>) -> (Answer, Vec<(Place, i64)>) {
+        let mut names: Vec<(Place, i64)> = names(delivery).collect();
+        let first_rejected = || vec![Rejection { index: 0, reason: "no good".to_owned() }];
+        let partial = |effects| {
+            let completed = Some(Progress { records: 1, effects });
+            Outcome::Retryable { reason: "again".to_owned(), after: None, completed, suspect: None }
+        };
+        let outcome = match scripted {
+            Scripted::Ok => return (Answer::Outcome(Outcome::OK), Vec::new()),
+            Scripted::Bad(bad) => {
+                self.bad.extend(names);
+                return (bad.answer(), Vec::new());
+            }
+            Scripted::Rejects => Outcome::Ok(Effects { rejected: first_rejected(), emitted: 0 }),
+            Scripted::PartialRejects => partial(Effects { rejected: first_rejected(), emitted: 0 }),
+            Scripted::Emits => {
+                let emitted = u32::try_from(names.len()).expect("few");
+                return (Answer::Outcome(Outcome::Ok(Effects { rejected: Vec::new(), emitted })), names);
+            }
+            Scripted::Partial => {
+                self.bad.extend(names.drain(1..));
+                return (Answer::Outcome(partial(Effects { rejected: Vec::new(), emitted: 1 })), names);
+            }
+        };
+        self.bad.extend(names.drain(1..));
+        (Answer::Outcome(outcome), Vec::new())
+    }
+
     fn answer(&mut self, scenario: &Scenario, delivery: &Delivery<Body>) -> (Answer, Vec<(Place, i64)>) {
-        let names = delivery.records.iter().map(|record| (place(record.facts.partition), record.facts.offset.0));
-        let names: Vec<(Place, i64)> = names.collect();
+        let names: Vec<(Place, i64)> = names(delivery).collect();
         let Some((index, bad)) = self.trouble(delivery.plugin, &names) else {
             let (effects, outputs) = self.effects(&names);
             return (Answer::Outcome(Outcome::Ok(effects)), outputs);
@@ -205,4 +247,8 @@ impl Guests {
         let answer = if answers { planned.clone() } else { Answer::Cancelled };
         Plan { micros: self.chance.between(50, 5_000), answer, outputs: Vec::new() }
     }
+}
+
+fn names(delivery: &Delivery<Body>) -> impl Iterator<Item = (Place, i64)> {
+    delivery.records.iter().map(|record| (place(record.facts.partition), record.facts.offset.0))
 }

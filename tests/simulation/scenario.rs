@@ -126,7 +126,7 @@ fn draw_policy(chance: &mut Chance, faults: &BTreeSet<Fault>) -> Policy {
         fatal: chance.pick(&[FatalPolicy::Exit, FatalPolicy::Hold]),
         commit: CommitPolicy { backoff: draw_backoff(chance), tries_max: count(chance.between(1, 6)) },
         dead_letters: chance.permille(650).then(|| DeadLetterPolicy {
-            consecutive_max: chance.permille(300).then(|| count(chance.between(3, 8))),
+            consecutive_max: chance.permille(500).then(|| count(chance.pick(&[3, 3, 3, 4, 6]))),
             // No two records in a row are undecodable or too large; what else makes dead letters heals. So a share of more than
             // a half lets every world go on in the end.
             share_max: chance.permille(300).then(|| Share {

@@ -138,6 +138,8 @@ pub(crate) struct World {
     pub(crate) group_chance: Chance,
     /// Results that a script prescribes for commits, before chance decides.
     pub(crate) commit_script: std::collections::VecDeque<Fate>,
+    /// What a script prescribes for productions: whether they are stored, and what is reported.
+    pub(crate) write_script: std::collections::VecDeque<(bool, Result<(), ProduceError>)>,
     /// Kill the first member after this many steps.
     pub(crate) crash_at: Option<u64>,
     pub(crate) fingerprint: u64,
@@ -174,6 +176,7 @@ impl World {
             broker_chance: Chance::new(seed, Stream::Broker),
             group_chance: Chance::new(seed, Stream::Group),
             commit_script: std::collections::VecDeque::new(),
+            write_script: std::collections::VecDeque::new(),
             crash_at: None,
             fingerprint: 0,
             stopping: false,

@@ -187,8 +187,9 @@ impl Story {
 
     /// Why something was held last.
     pub(super) fn held(&self) -> &HeldReason {
-        let held = |report| if let &Report::Held { ref reason } = report { Some(reason) } else { None };
-        self.reports.iter().rev().find_map(held).expect("something was held")
+        let held = self.reports.iter().rev().find(|report| matches!(report, Report::Held { .. }));
+        let Some(Report::Held { reason }) = held else { panic!("nothing was held") };
+        reason
     }
 
     pub(super) fn holds(&self) -> usize {
