@@ -111,9 +111,9 @@ fn d3_a_dead_letter_is_the_record_as_it_was_read_and_says_why() {
 }
 
 #[test]
-fn d9_a4_a_record_that_no_guest_can_take_is_never_handed_over_and_a_tombstone_is_no_such_record() {
+fn d9_a4_a_record_that_no_guest_can_take_is_never_handed_over_and_an_empty_one_is_not_such_a_record() {
     let mut story = Story::owning(with_letters(), &[0]);
-    // 0:1 holds more than the plugin can take; 0:2 holds nothing but its overhead.
+    // 0:1 holds more than the plugin can take, 0:2 nothing at all.
     story.fetches("0:0!").fetches_of("0:1", 10_001).fetches_of("0:2", 0).delivers("0:2").says(retryable());
     story.passes(100).delivers("0:2").says(ok()).writes("0:0=undecodable 0:1=too-large").written(Ok(()));
     story.commits("0:3");
