@@ -8,6 +8,7 @@ mod answer;
 mod assign;
 mod commit;
 mod deliver;
+mod isolate;
 mod misbehave;
 mod operate;
 mod produce;
