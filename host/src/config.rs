@@ -184,7 +184,7 @@ fn load_text(text: String, notation: Notation, request: Request) -> Result<Loade
     let variables = environment.iter().filter_map(|(name, value)| overlay::from_environment(name, value));
     variables.chain(flags).for_each(|overlay| overlay.lay(&mut findings.root));
     later::refuse(&mut findings);
-    let runtime = place::usual_folder(environment.get("XDG_RUNTIME_DIR").map(String::as_str));
+    let runtime = place::usual_folder(|name| environment.get(name).cloned());
     let file = findings.read();
     let loaded = file.and_then(|file| {
         let origins = origin::list(&file, &runtime, &findings);

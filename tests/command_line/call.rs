@@ -128,7 +128,8 @@ fn what_a_pipeline_would_write_is_shown_to_people() {
 "#;
     let run = || Run::new().file("g.toml", route.clone()).input(records);
     let plugin = plugin("gristmill-route");
-    let ended = run().with(&["call", &plugin, "-c", "g.toml", "--sink", "as", "--sink", "bs"]);
+    let with_sink = format!("{route}[sinks.as]\ntopic = \"a-topic\"\n");
+    let ended = run().file("g.toml", with_sink).with(&["call", &plugin, "-c", "g.toml", "--sink", "bs"]);
     let lines: Vec<&str> = ended.good().stdout.lines().collect();
     assert!(lines[0].ends_with(" ms), 1 rejected, 1 emitted"), "{lines:?}");
     assert_eq!(lines[1], "  rejected 1 (t/2/41): no route is for the value \"b\" of kind");
@@ -136,6 +137,19 @@ fn what_a_pipeline_would_write_is_shown_to_people() {
     assert_eq!(lines[2], format!("  emitted to as from 0 (t/2/40): {record}"));
     let ended = run().with(&["call", &plugin, "-c", "g.toml", "--sink", "bs"]);
     ended.refused(76, &["(contract)", "names the sink \"as\"; known are bs"]);
+}
+
+#[test]
+fn what_may_be_emitted_is_what_the_configuration_says() {
+    let emitting = |limits: &str| {
+        let text = configuration("gristmill-mischief", &format!("limits = {{ {limits} }}\n"));
+        let input = "{\"key\":\"emit-all:out\"}\n{\"key\":\"b\"}\n";
+        let plugin = plugin("gristmill-mischief");
+        Run::new().file("g.toml", text).input(input).with(&["call", &plugin, "-c", "g.toml", "--sink", "out"])
+    };
+    emitting("emitted_records = 2").good();
+    emitting("emitted_records = 1").refused(76, &["it emitted 2 records; a batch may emit 1"]);
+    emitting("emitted_bytes = \"10 B\"").refused(76, &["bytes; a batch may emit 10"]);
 }
 
 #[test]

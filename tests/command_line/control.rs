@@ -102,7 +102,7 @@ fn text(more: &str, servers: &str) -> String {
 
 /// Runs a command where a host's socket is found.
 fn command(host: &Host, arguments: &[&str]) -> Ended {
-    Run::new().variable("XDG_RUNTIME_DIR", host.folder().path()).with(arguments)
+    Run::new().variable("GRISTMILL_RUNTIME_DIR", host.folder().path().join("gristmill")).with(arguments)
 }
 
 /// A client that is no gristmill.

@@ -39,7 +39,7 @@ impl Terminal {
         );
         let mut command = Command::new("script");
         command.args(["-qfec", &shell, "/dev/null"]).current_dir(folder.path());
-        command.env("XDG_RUNTIME_DIR", folder.path());
+        command.env("GRISTMILL_RUNTIME_DIR", folder.path().join("gristmill"));
         // What the shell believes must not win over what the terminal says.
         command.env("COLUMNS", "40").env("TERM", "xterm").env("SHELL", "/bin/sh").env("NO_COLOR", "1");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());

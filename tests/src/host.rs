@@ -74,8 +74,8 @@ impl Host {
         let mut command = Command::new(binary());
         // A process group of its own, so that a signal for the host is for nobody else.
         command.args(arguments).current_dir(folder.path()).process_group(0).env("NO_COLOR", "1");
-        // Its control socket lies in a test's own folder, where no other test's host looks.
-        command.env("XDG_RUNTIME_DIR", runtime);
+        // Its control socket lies in a test's own folder, and no other host of this machine is found.
+        command.env("GRISTMILL_RUNTIME_DIR", runtime.join("gristmill"));
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = match command.spawn() {
             Ok(child) => child,

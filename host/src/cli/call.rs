@@ -41,7 +41,8 @@ pub(super) struct CallArgs {
     /// The attempt that the plugin is told it is
     #[arg(long, value_name = "NUMBER", default_value = "1")]
     attempt: NonZeroU32,
-    /// A sink that the plugin may emit to, once for each. What it emits is shown, and written nowhere
+    /// A sink that the plugin may emit to, beside those of the configuration; once for each. What it emits is shown, and written
+    /// nowhere
     #[arg(long = "sink", value_name = "NAME")]
     sinks: Vec<String>,
     #[command(flatten)]
@@ -69,7 +70,7 @@ fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
         return Ok(Exit::clean());
     }
     let size = args.batch.map(NonZeroU32::get).or(setup.records_max).map_or(records.len(), |size| size as usize);
-    let sinks = args.sinks.iter().map(|sink| Arc::from(sink.as_str())).collect();
+    let sinks = setup.sinks.iter().chain(&args.sinks).map(|sink| Arc::from(sink.as_str())).collect();
     let mut caller = Caller::new(plugin, setup.pipeline, args.attempt.get(), sinks)?;
     let left = records.chunks(size).count();
     for (number, batch) in (1..).zip(records.chunks(size)) {
@@ -87,6 +88,8 @@ struct Setup {
     pipeline: Arc<str>,
     settings: PluginSettings,
     records_max: Option<u32>,
+    /// The names of the sinks that the plugin may emit to.
+    sinks: Vec<String>,
     /// How often a pipeline would try a retryable batch.
     attempts: Attempts,
 }
@@ -96,13 +99,20 @@ impl Setup {
         let Some(path) = config else {
             overlays.refuse_without_config()?;
             let (pipeline, settings) = ("call".into(), PluginSettings::default());
-            return Ok(Self { pipeline, settings, records_max: None, attempts: Attempts::Unlimited });
+            return Ok(Self {
+                pipeline,
+                settings,
+                records_max: None,
+                sinks: Vec::new(),
+                attempts: Attempts::Unlimited,
+            });
         };
         let config = overlays.load(path, console)?.config;
         Ok(Self {
             pipeline: config.pipeline.as_str().into(),
             settings: config.plugin.guest_settings(),
             records_max: Some(config.policy.batch.records_max.get()),
+            sinks: config.writing.sinks.into_keys().collect(),
             attempts: config.policy.retry.attempts,
         })
     }

@@ -98,8 +98,7 @@ impl Search {
             args.overlays.refuse_without_config()?;
             return Ok(Self { looked_at: vec![socket.display().to_string()], paths: vec![socket], pipeline: None });
         }
-        let runtime = std::env::var("XDG_RUNTIME_DIR").ok();
-        let folders = place::usual_folders(runtime.as_deref());
+        let folders = place::usual_folders(|name| std::env::var(name).ok());
         let Some(path) = args.config.or(args.config_flag) else {
             args.overlays.refuse_without_config()?;
             let looked_at = folders.iter().map(|folder| folder.join("*.sock").display().to_string()).collect();

@@ -186,13 +186,24 @@ pub(crate) struct LimitsSection {
     pub(crate) time: Span,
     /// Processor time for each batch. Default: "2s", or `time` where that is less.
     pub(crate) cpu: Option<Span>,
-    /// The largest record that is ever handed over; a larger one holds the pipeline. Default: a quarter of `memory`.
+    /// The largest record that is handed over; a larger one is a dead letter, or holds. Default: a quarter of `memory`.
     pub(crate) record: Option<Size>,
+    /// Records that the plugin may emit for each batch.
+    pub(crate) emitted_records: u32,
+    /// Bytes that the plugin may emit for each batch.
+    pub(crate) emitted_bytes: Size,
 }
 
 impl Default for LimitsSection {
     fn default() -> Self {
-        Self { memory: Size::mib(64), time: Span::millis(5_000), cpu: None, record: None }
+        Self {
+            memory: Size::mib(64),
+            time: Span::millis(5_000),
+            cpu: None,
+            record: None,
+            emitted_records: 100_000,
+            emitted_bytes: Size::mib(64),
+        }
     }
 }
 

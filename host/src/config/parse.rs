@@ -134,7 +134,13 @@ fn kafka(section: &file::KafkaSection, buffer_bytes_max: u64) -> KafkaConfig {
 
 fn limits(file: &ConfigFile) -> LimitsConfig {
     let limits = &file.plugin.limits;
-    LimitsConfig { memory_bytes: limits.memory.0, time: limits.time.0, cpu: file.cpu().0 }
+    LimitsConfig {
+        memory_bytes: limits.memory.0,
+        time: limits.time.0,
+        cpu: file.cpu().0,
+        emitted_records: limits.emitted_records as usize,
+        emitted_bytes: limits.emitted_bytes.0,
+    }
 }
 
 /// The largest record that is ever handed over.

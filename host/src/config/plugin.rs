@@ -32,6 +32,10 @@ pub struct LimitsConfig {
     pub time: Duration,
     /// Processor time for each batch.
     pub cpu: Duration,
+    /// Records that one answer may emit.
+    pub emitted_records: usize,
+    /// Bytes that one answer may emit; never more than `memory_bytes`.
+    pub emitted_bytes: u64,
 }
 
 /// Batches after which a kept instance is replaced.
@@ -41,12 +45,12 @@ impl PluginConfig {
     /// The same in the guest edge's words. Holds the settings in the open: neither print nor keep it.
     #[must_use]
     pub fn guest_settings(&self) -> PluginSettings {
-        let LimitsConfig { memory_bytes, time, cpu } = self.limits;
+        let LimitsConfig { memory_bytes, time, cpu, emitted_records, emitted_bytes } = self.limits;
         // Linear memory never shrinks: an instance that holds more than three quarters is near its end.
         let reuse = Instances::Reuse { batches_max: REUSED_BATCHES_MAX, memory_bytes_max: memory_bytes / 4 * 3 };
         let settings = self.settings.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
         PluginSettings {
-            limits: Limits { memory_bytes, time, cpu, ..Limits::STRICT },
+            limits: Limits { memory_bytes, time, cpu, emitted_records, emitted_bytes, ..Limits::STRICT },
             grants: Grants { settings: settings.collect() },
             instances: if self.reuse { reuse } else { Instances::Fresh },
         }

@@ -22,13 +22,20 @@ const EXTENSION: &str = "sock";
 /// below [`PATH_BYTES_MAX`].
 const NAME_BYTES_MAX: usize = 48;
 
-/// The folder in which hosts of this user make their sockets, by the value of `XDG_RUNTIME_DIR`.
-pub(crate) fn usual_folder(runtime: Option<&str>) -> PathBuf {
-    // The standard says that a relative one counts as none.
-    match runtime.map(Path::new).filter(|runtime| runtime.is_absolute()) {
-        Some(runtime) => runtime.join("gristmill"),
-        None => fallback_folder(),
-    }
+/// Names the one folder for sockets; no other is used or searched.
+const OWN: &str = "GRISTMILL_RUNTIME_DIR";
+/// The system's name for a user's folder for such things.
+const USERS: &str = "XDG_RUNTIME_DIR";
+
+/// The folder in which hosts of this user make their sockets; `variable` reads the environment. The standard says that a relative
+/// one counts as none.
+pub(crate) fn usual_folder(variable: impl Fn(&str) -> Option<String>) -> PathBuf {
+    let users = || absolute(variable(USERS)).map(|runtime| runtime.join("gristmill"));
+    absolute(variable(OWN)).or_else(users).unwrap_or_else(fallback_folder)
+}
+
+fn absolute(folder: Option<String>) -> Option<PathBuf> {
+    folder.map(PathBuf::from).filter(|folder| folder.is_absolute())
 }
 
 /// Where a host without a runtime folder makes its socket.
@@ -38,8 +45,11 @@ fn fallback_folder() -> PathBuf {
 
 /// The folders in which sockets of this user's hosts may lie, the likeliest first: a service often has no `XDG_RUNTIME_DIR`, and who
 /// logs in has one.
-pub(crate) fn usual_folders(runtime: Option<&str>) -> Vec<PathBuf> {
-    let mut folders = vec![usual_folder(runtime)];
+pub(crate) fn usual_folders(variable: impl Fn(&str) -> Option<String>) -> Vec<PathBuf> {
+    let mut folders = vec![usual_folder(&variable)];
+    if absolute(variable(OWN)).is_some() {
+        return folders;
+    }
     for other in [PathBuf::from(format!("/run/user/{}/gristmill", user())), fallback_folder()] {
         if !folders.contains(&other) {
             folders.push(other);
@@ -173,11 +183,21 @@ mod tests {
 
     #[test]
     fn a_relative_runtime_folder_counts_as_none() {
-        assert_eq!(usual_folder(Some("/run/user/7")), Path::new("/run/user/7/gristmill"));
-        let none = usual_folder(None);
+        let of = |users: &'static str| usual_folder(move |name| (name == USERS).then(|| users.to_owned()));
+        assert_eq!(of("/run/user/7"), Path::new("/run/user/7/gristmill"));
+        let none = usual_folder(|_| None);
         assert!(none.starts_with("/tmp"), "{none:?}");
-        assert_eq!((usual_folder(Some("run")), usual_folder(Some(""))), (none.clone(), none.clone()));
-        assert!(usual_folders(Some("/run/user/7")).contains(&none));
+        assert_eq!((of("run"), of("")), (none.clone(), none.clone()));
+        assert!(usual_folders(|name| (name == USERS).then(|| "/run/user/7".to_owned())).contains(&none));
+    }
+
+    #[test]
+    fn the_folder_that_is_named_is_the_only_one() {
+        let both = |name: &str| Some(if name == OWN { "/srv/mill" } else { "/run/user/7" }.to_owned());
+        assert_eq!(usual_folder(both), Path::new("/srv/mill"));
+        assert_eq!(usual_folders(both), [Path::new("/srv/mill")]);
+        let relative = |name: &str| Some(if name == OWN { "mill" } else { "/run/user/7" }.to_owned());
+        assert_eq!(usual_folder(relative), Path::new("/run/user/7/gristmill"));
     }
 
     #[test]

@@ -150,7 +150,7 @@ fn a_path_that_is_too_long_is_refused_by_check() {
     let set = format!("control.socket={long}");
     check(Run::new(), &["--set", &set]).refused(78, &["control.socket", "has 110 bytes", "107 at the most"]);
     check(Run::new(), &["--set", "control.socket="]).refused(78, &["control.socket", "is empty"]);
-    let ended = check(Run::new().variable("XDG_RUNTIME_DIR", format!("/{}", "x".repeat(90))), &[]);
+    let ended = check(Run::new().variable("GRISTMILL_RUNTIME_DIR", format!("/{}", "x".repeat(90))), &[]);
     assert!(ended.code == 0 && ended.stderr.contains("no control socket can be made: "), "{ended:#?}");
     // A name is cut where it would make the path too long.
     let name = format!("pipeline={}", "long-".repeat(50));

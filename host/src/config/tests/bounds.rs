@@ -60,9 +60,10 @@ const TIMES: [Ends; 9] = [
 
 const MOST: &str = "18446744073709551615";
 
-const SIZES: [Ends; 3] = [
+const SIZES: [Ends; 4] = [
     ("batch.max_bytes", &[("0", "needs room for a record"), ("1", ""), (MOST, "is more than half of")]),
     ("plugin.limits.memory", &[("0", "at least \"64 KiB\""), ("1", "at least \"64 KiB\""), (MOST, "above the most")]),
+    ("plugin.limits.emitted_bytes", &[("0", ""), ("1", ""), (MOST, "")]),
     ("plugin.limits.record", &[("0", "at least 64"), ("1", "at least 64"), ("64", ""), (MOST, "is more than half of")]),
 ];
 
