@@ -112,3 +112,61 @@ fn outgoing(record: EmittedRecord, sink: &Sink, sources: &[Record<Body>], digest
     let body = OutgoingBody::Owned { key, value, headers };
     Outgoing { topic: Arc::clone(&sink.topic), partition, timestamp_ms: None, body, added }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: DeliveryId = DeliveryId(1);
+    const SECOND: DeliveryId = DeliveryId(2);
+
+    fn emitting(provenance: bool) -> Emitting {
+        let sink = SinkConfig { topic: "copies-v1".to_owned(), provenance };
+        Emitting::new(&BTreeMap::from([("copies".to_owned(), sink)]))
+    }
+
+    fn emitted() -> Vec<EmittedRecord> {
+        let value = Some(b"v".to_vec());
+        vec![EmittedRecord {
+            sink: Arc::from("copies"),
+            key: None,
+            value,
+            headers: Vec::new(),
+            partition: Some(2),
+            source: None,
+        }]
+    }
+
+    #[test]
+    fn what_the_core_does_not_want_written_is_forgotten() {
+        let mut emitting = emitting(true);
+        assert_eq!(*emitting.handed_over(FIRST, &Arc::default()), [Arc::from("copies")]);
+        emitting.answered(FIRST, emitted());
+        emitting.forget();
+        assert!(emitting.take(FIRST, "d").is_empty());
+        // An answer is given once: a second one of the same hand-over means nothing.
+        emitting.answered(FIRST, emitted());
+        assert!(emitting.take(FIRST, "d").is_empty());
+    }
+
+    #[test]
+    fn only_the_answer_that_is_meant_is_written() {
+        let mut emitting = emitting(true);
+        emitting.handed_over(FIRST, &Arc::default());
+        emitting.answered(FIRST, emitted());
+        assert!(emitting.take(SECOND, "d").is_empty());
+        let [record] = &emitting.take(FIRST, "sha256:d")[..] else { panic!("one was emitted") };
+        assert_eq!((&*record.topic, record.partition, record.value()), ("copies-v1", Some(2), Some(&b"v"[..])));
+        // Made from no record, it tells of the plugin only.
+        let headers: Vec<_> = record.headers().collect();
+        assert_eq!(headers, [(PLUGIN.as_bytes(), Some(&b"sha256:d"[..]))]);
+    }
+
+    #[test]
+    fn without_provenance_nothing_is_added() {
+        let mut emitting = emitting(false);
+        emitting.handed_over(FIRST, &Arc::default());
+        emitting.answered(FIRST, emitted());
+        assert_eq!(emitting.take(FIRST, "d")[0].headers().count(), 0);
+    }
+}
