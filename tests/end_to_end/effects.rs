@@ -30,7 +30,7 @@ fn found(topic: &str) -> Vec<Found> {
 }
 
 /// How often each place of origin occurs, by the headers that begin so.
-fn origins(found: &[Found], prefix: &str) -> BTreeMap<(i32, i64), u32> {
+pub(crate) fn origins(found: &[Found], prefix: &str) -> BTreeMap<(i32, i64), u32> {
     let mut origins = BTreeMap::new();
     for record in found {
         let number = |name: &str| record.header(&format!("{prefix}.{name}")).unwrap().parse::<i64>().unwrap();
