@@ -26,7 +26,7 @@ pub(crate) struct Batch<R> {
     /// The number of its last hand-over since the last progress. 0: there was none.
     pub(crate) attempt: u32,
     /// Set once all of it is to be put aside.
-    condemned: Option<Condemned<R>>,
+    condemned: Option<Box<Condemned<R>>>,
 }
 
 /// Why no guest gets any more what one could have got.
@@ -81,8 +81,7 @@ impl<R: Clone> Batch<R> {
     ) -> Self {
         let spans = spans(&records, assigned);
         let records: Arc<[Record<R>]> = records.into();
-        let all = records.iter().all(|record| takes(&record.facts));
-        let handed = if all {
+        let handed = if records.iter().all(|record| takes(&record.facts)) {
             Arc::clone(&records)
         } else {
             records.iter().filter(|record| takes(&record.facts)).cloned().collect()
@@ -151,7 +150,7 @@ impl<R: Clone> Batch<R> {
             return self;
         }
         let verdict = Verdict { path: self.path(), ..Verdict::of(class, reason, self.attempt) };
-        let condemned = Some(Condemned { verdict, plugin, records: Arc::clone(&self.handed) });
+        let condemned = Some(Box::new(Condemned { verdict, plugin, records: Arc::clone(&self.handed) }));
         Self { handed: Arc::new([]), bytes: 0, condemned, search: None, ..self }
     }
 

@@ -33,7 +33,7 @@ pub(crate) enum LaneState<R> {
     /// A batch is with the guest.
     Out(Out<R>),
     /// A batch is done as soon as what it made is written.
-    Producing(Producing<R>),
+    Producing(Box<Producing<R>>),
     /// A batch is done and its commit is under way; the spans are what has to be confirmed, `then` what follows.
     Settling { spans: Vec<Span>, then: Box<Self> },
     /// A batch failed and comes again, not before a moment.
@@ -100,7 +100,7 @@ pub(crate) struct Producing<R> {
     /// What is told once it is written.
     pub(crate) made: Report,
     /// What follows once it is written and committed: most often nothing, else the rest of a batch that was done in part.
-    pub(crate) then: Box<LaneState<R>>,
+    pub(crate) then: LaneState<R>,
 }
 
 /// Whether the front of a lane can become a batch.
@@ -267,9 +267,10 @@ impl<R: Clone> LaneState<R> {
         match self {
             Self::Waiting { front, .. } => (Self::Waiting { front: change(front), until: now }, None),
             Self::Held { front, reason } => (Self::Waiting { front: change(front), until: now }, Some(reason)),
-            Self::Producing(producing) => {
-                let (then, released) = producing.then.released(now, change);
-                (Self::Producing(Producing { then: Box::new(then), ..producing }), released)
+            Self::Producing(mut producing) => {
+                let (then, released) = std::mem::replace(&mut producing.then, Self::Filling).released(now, change);
+                producing.then = then;
+                (Self::Producing(producing), released)
             }
             Self::Settling { spans, then } => {
                 let (then, released) = then.released(now, change);
@@ -288,9 +289,10 @@ impl<R: Clone> LaneState<R> {
                 Some(front) => (Self::Held { front, reason }, None),
                 None => (Self::Filling, Some(reason)),
             },
-            Self::Producing(producing) => {
-                let (then, released) = producing.then.with_front(change);
-                (Self::Producing(Producing { then: Box::new(then), ..producing }), released)
+            Self::Producing(mut producing) => {
+                let (then, released) = std::mem::replace(&mut producing.then, Self::Filling).with_front(change);
+                producing.then = then;
+                (Self::Producing(producing), released)
             }
             Self::Settling { spans, then } => {
                 let (then, released) = then.with_front(change);
@@ -305,7 +307,8 @@ impl<R> LaneState<R> {
     fn is_held(&self) -> bool {
         match self {
             Self::Held { .. } => true,
-            Self::Producing(Producing { then, .. }) | Self::Settling { then, .. } => then.is_held(),
+            Self::Producing(producing) => producing.then.is_held(),
+            Self::Settling { then, .. } => then.is_held(),
             Self::Filling | Self::Out(_) | Self::Waiting { .. } => false,
         }
     }
@@ -313,7 +316,8 @@ impl<R> LaneState<R> {
     fn blocked_records(&self) -> u64 {
         match self {
             Self::Waiting { front, .. } | Self::Held { front, .. } => front.records(),
-            Self::Producing(Producing { then, .. }) | Self::Settling { then, .. } => then.blocked_records(),
+            Self::Producing(producing) => producing.then.blocked_records(),
+            Self::Settling { then, .. } => then.blocked_records(),
             Self::Filling | Self::Out(_) => 0,
         }
     }

@@ -60,8 +60,10 @@ impl<R: Clone> Machine<R> {
             emitted: emitted_of.map_or(0, |_| u64::from(effects.emitted)),
         };
         self.act(Action::Produce(Production { id: request, letters, emitted_of, plugin }));
-        let then = Box::new(then);
-        self.set_state(id, LaneState::Producing(Producing { id: request, plugin, batch, tallies, made, then }));
+        self.set_state(
+            id,
+            LaneState::Producing(Box::new(Producing { id: request, plugin, batch, tallies, made, then })),
+        );
     }
 
     /// A record that has to be put aside where there is no place for it holds its lane.
@@ -113,18 +115,18 @@ impl<R: Clone> Machine<R> {
         let result = self.misproduced(result);
         let Some((&id, lane)) = self.lanes.iter_mut().find(|(_, lane)| asked(&lane.state)) else { return };
         let LaneState::Producing(producing) = std::mem::replace(&mut lane.state, LaneState::Filling) else { return };
-        let Producing { plugin, batch, tallies, made, then, .. } = producing;
+        let Producing { plugin, batch, tallies, made, then, .. } = *producing;
         match result {
             Ok(()) => {
                 lane.produce_failures = 0;
                 self.report(made);
-                self.settle(id, &batch, plugin, &tallies, *then);
+                self.settle(id, &batch, plugin, &tallies, then);
             }
             Err(_) if self.phase != Phase::Running => self.give_up(&batch, NOT_WRITTEN),
-            Err(ProduceError::Temporary(reason)) => self.produce_again(id, batch, *then, &reason),
+            Err(ProduceError::Temporary(reason)) => self.produce_again(id, batch, then, &reason),
             Err(ProduceError::Refused(reason)) => {
                 let reason = HeldReason::NotWritten { batch: batch.id, reason };
-                self.hold_with_rest(id, batch, *then, reason);
+                self.hold_with_rest(id, batch, then, reason);
             }
         }
     }

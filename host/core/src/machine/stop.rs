@@ -2,7 +2,7 @@
 
 use super::{Machine, Phase};
 use crate::io::{Action, StopReason, Unfinished};
-use crate::lane::{LaneState, Producing};
+use crate::lane::LaneState;
 use crate::planted::Bug;
 
 impl<R: Clone> Machine<R> {
@@ -31,9 +31,8 @@ impl<R: Clone> Machine<R> {
             match &mut lane.state {
                 LaneState::Waiting { .. } if wait_for_backoff => {}
                 LaneState::Waiting { .. } | LaneState::Held { .. } => lane.state = LaneState::Filling,
-                LaneState::Producing(Producing { then, .. }) | LaneState::Settling { then, .. } => {
-                    **then = LaneState::Filling;
-                }
+                LaneState::Producing(producing) => producing.then = LaneState::Filling,
+                LaneState::Settling { then, .. } => **then = LaneState::Filling,
                 LaneState::Filling | LaneState::Out(_) => {}
             }
         }
