@@ -4,6 +4,9 @@
 
 use gristmill_core::record::LeaderEpoch;
 
+/// Bytes of a record that no guest can take, where there are such.
+pub(crate) const TOO_LARGE: u64 = 190;
+
 /// One record in a log.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
@@ -13,6 +16,13 @@ pub(crate) struct Entry {
     pub(crate) undecodable: bool,
     /// Removed from the middle of the log; whoever read it before may still have it.
     pub(crate) compacted: bool,
+}
+
+impl Entry {
+    /// True when no guest can take it.
+    pub(crate) fn is_bad(&self) -> bool {
+        self.undecodable || self.bytes == TOO_LARGE
+    }
 }
 
 /// One partition's log.

@@ -4,15 +4,12 @@ use gristmill_core::io::{Input, RequestError, RequestId, SeekTo};
 use gristmill_core::record::Partition;
 use gristmill_core::time::Moment;
 
-use crate::broker::Entry;
+use crate::broker::TOO_LARGE;
 use crate::fault::Fault;
 use crate::group::GroupNews;
 use crate::member::Member;
 use crate::names::{Life, Place, Violation, partition, place};
 use crate::world::{Event, Fate, ToBroker, World};
-
-/// Bytes of a record that no guest can take, where there are such.
-const TOO_LARGE: u64 = 190;
 
 impl World {
     /// Lets one event happen.
@@ -98,8 +95,7 @@ impl World {
                 0
             };
             // Never two in a row: where there is a limit for those, the host would end over them for ever.
-            let fine = |entry: &Entry| !entry.undecodable && entry.bytes != TOO_LARGE;
-            let may_be_bad = self.broker.logs[place].entries.last().is_none_or(fine);
+            let may_be_bad = self.broker.logs[place].entries.last().is_none_or(|entry| !entry.is_bad());
             let rate = self.scenario.rate;
             let too_large = self.scenario.has(Fault::RecordTooLarge) && may_be_bad && self.broker_chance.permille(5);
             let bytes = if too_large { TOO_LARGE } else { self.broker_chance.between(20, 170) };

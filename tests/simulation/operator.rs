@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use gristmill_core::io::{Input, PluginId};
 
+use crate::broker::Entry;
 use crate::fault::Fault;
 use crate::names::{Life, Violation, require};
 use crate::scenario::Reset;
@@ -169,7 +170,10 @@ impl World {
         let log = &mut self.broker.logs[place];
         if log.entries.len() > 2 {
             let at = self.chance.index(log.entries.len() - 1);
-            log.entries[at].compacted = true;
+            // What keeps two bad records apart stays: no two of them ever come in a row.
+            let beside = [at.checked_sub(1), Some(at + 1)].into_iter().flatten();
+            let parts_bad_ones = beside.filter_map(|at| log.entries.get(at)).any(Entry::is_bad);
+            log.entries[at].compacted |= log.entries[at].is_bad() || !parts_bad_ones;
         }
     }
 
