@@ -7,7 +7,7 @@ use std::time::Duration;
 use gristmill_core::Machine;
 use gristmill_core::io::PluginId;
 use gristmill_guest::{Answered, Plugin, Worker, WorkerSettings};
-use gristmill_kafka::{Consumer, Event, Producer};
+use gristmill_kafka::{Consumer, Event, Producer, StartError};
 use tokio::sync::{mpsc, watch};
 use tracing::info;
 
@@ -158,7 +158,15 @@ fn writer(config: &Config, pipeline: &Arc<str>, events: &mpsc::UnboundedSender<E
     let settings = config.writing.producer_settings(&config.kafka);
     let letters = config.writing.dead_letter_topic(pipeline, settings.record_bytes_max());
     let producer = Producer::start(settings, events.clone());
-    let producer = producer.map_err(|error| Exit::because(exit::MISFIT, error.to_string()))?;
+    let producer = producer.map_err(|error| {
+        let why = match error {
+            StartError::Client { text } => {
+                format!("cannot create the client that writes: {}; correct [producer]", text.trim())
+            }
+            other => other.to_string(),
+        };
+        Exit::because(exit::MISFIT, why)
+    })?;
     Ok(Writer::new(Some(producer), letters))
 }
 

@@ -149,15 +149,22 @@ fn error_of(failure: &ProduceFailure, topic: &str) -> ProduceError {
             ProduceError::Temporary(format!("the brokers did not acknowledge a record for {topic} ({code})"))
         }
         ProduceFailureKind::TooLarge => ProduceError::Refused(format!(
-            "a record for {topic} is too large for it, with all left out that may be ({code}); raise its max.message.bytes, or what \
+            "a record for {topic} is too large for it, and no more of it may be left out ({code}); raise its max.message.bytes, or what \
              producer.properties say about sizes"
         )),
         ProduceFailureKind::NotAuthorised => {
             ProduceError::Refused(format!("this user may not write to {topic} ({code}); give it the right to"))
         }
+        ProduceFailureKind::UnknownTopic if code == "_UNKNOWN_PARTITION" => ProduceError::Refused(format!(
+            "the brokers know no topic {topic}, or it has no such partition as the plugin emits to ({code}); create it, give it more \
+             partitions, or correct the plugin"
+        )),
         ProduceFailureKind::UnknownTopic => {
             ProduceError::Refused(format!("the brokers know no topic {topic} ({code}); create it"))
         }
+        ProduceFailureKind::Refused if code == "INVALID_RECORD" => ProduceError::Refused(format!(
+            "the brokers refuse a record for {topic} ({code}); a compacted topic takes no record without a key"
+        )),
         ProduceFailureKind::Refused => {
             ProduceError::Refused(format!("the brokers refuse a record for {topic} ({code})"))
         }

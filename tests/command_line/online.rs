@@ -58,17 +58,18 @@ fn every_topic_that_is_not_there_is_named() {
 }
 
 #[test]
-fn the_topic_for_dead_letters_is_asked_for_too() {
+fn the_topics_that_are_written_to_are_asked_for_too() {
     let cluster = MockCluster::start(1).unwrap();
     cluster.create_topic("orders", 3).unwrap();
-    let text = configuration("gristmill-echo", "[dead_letter]\ntopic = \"orders.dead\"\n");
+    let text = configuration("gristmill-echo", "[dead_letter]\ntopic = \"orders.dead\"\n[sinks.a]\ntopic = \"out\"\n");
     let text = text.replace("127.0.0.1:1", &cluster.bootstrap_servers());
-    let ended = Run::new().file("g.toml", text.clone()).with(&["check", "g.toml", "--online"]);
-    ended.refused(78, &["the brokers know no topic orders.dead; create it, or correct dead_letter.topic"]);
+    let check = || Run::new().file("g.toml", text.clone()).with(&["check", "g.toml", "--online"]);
+    let wanted =
+        "the brokers know no topic orders.dead, out; create it, or correct dead_letter.topic and sinks.a.topic";
+    check().refused(78, &[wanted]);
     cluster.create_topic("orders.dead", 1).unwrap();
-    let ended = Run::new().file("g.toml", text).with(&["check", "g.toml", "--online"]);
-    assert!(
-        ended.good().stdout.ends_with("topic orders: 3 partitions\ntopic orders.dead: 1 partitions\n"),
-        "{ended:#?}"
-    );
+    check().refused(78, &["the brokers know no topic out; create it, or correct sinks.a.topic"]);
+    cluster.create_topic("out", 1).unwrap();
+    let ended = check();
+    assert!(ended.good().stdout.ends_with("topic orders.dead: 1 partitions\ntopic out: 1 partitions\n"), "{ended:#?}");
 }

@@ -18,7 +18,7 @@ use gristmill_core::outcome::Fault;
 
 pub use told::{Origin, Place, ReplayError, Told, ToldFailure, read, replay};
 
-use crate::arena::{RecordBody, Timestamp};
+use crate::arena::RecordBody;
 use crate::outgoing::{Outgoing, OutgoingBody, OutgoingHeader};
 
 /// Why a record leaves the straight road.
@@ -206,10 +206,9 @@ fn outgoing(record: &RecordBody, failure: &Failure, to: &DeadLetterTopic, told: 
     Outgoing {
         topic: Arc::clone(&to.topic),
         partition: same.map(|_| record.partition()),
-        timestamp_ms: match record.timestamp() {
-            Timestamp::None => None,
-            Timestamp::CreateTime(millis) | Timestamp::LogAppendTime(millis) => Some(millis),
-        },
+        // The time of the failure. With the record's own one an old record would be gone at once where the topic keeps less than
+        // its age, and a topic may refuse times that are far from its own.
+        timestamp_ms: None,
         body,
         added,
     }

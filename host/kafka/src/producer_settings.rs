@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::properties::{self, Standing};
-use crate::settings::{ClientProperties, ConsumerSettings, SettingsError};
+use crate::settings::{ClientProperties, ConsumerSettings, SettingsError, refused_value};
 
 /// Properties of the consumer's that a producer does not have, or that mean something else to it.
 const CONSUMER_ONLY: &[&str] = &[
@@ -164,9 +164,8 @@ impl ProducerSettings {
             all.entry("reconnect.backoff.max.ms".to_owned()).or_insert_with(|| RECONNECT_WAIT_MAX_MS.to_owned());
         }
         for (name, value) in &self.properties {
-            let name = properties::canonical(name);
             accept(name)?;
-            all.extend([own(name, value)]);
+            all.extend([own(properties::canonical(name), value)]);
         }
         all.extend(OWNED_VALUES.iter().map(|(name, value)| own(name, value)));
         // The client's own bound lies above ours, so that it is never what a record waits for.
@@ -182,6 +181,21 @@ impl ProducerSettings {
             None => Ok(ClientProperties::from_map(all)),
         }
     }
+}
+
+impl ProducerSettings {
+    /// Every property for producing that is not accepted, and every one whose value librdkafka does not take: it is asked.
+    #[must_use]
+    pub fn refusals(&self) -> Vec<SettingsError> {
+        let refusal = |(name, value): &(String, String)| accept(name).err().or_else(|| producer_value(name, value));
+        self.properties.iter().filter_map(refusal).collect()
+    }
+}
+
+/// What is wrong with the value of a property for producing.
+fn producer_value(name: &str, value: &str) -> Option<SettingsError> {
+    let words = refused_value(name, value)?;
+    Some(SettingsError::ProducerValue { name: name.to_owned(), words })
 }
 
 /// The largest number that librdkafka's properties hold.
@@ -201,9 +215,16 @@ fn accept_shared(name: &str) -> Result<(), SettingsError> {
     }
 }
 
-/// A property that was set for producing.
-fn accept(name: &str) -> Result<(), SettingsError> {
-    let refused = |reason| Err(SettingsError::Producer { name: name.to_owned(), reason });
+/// How brokers are reached and who asks them is the same for reading and writing.
+const SHARED: &[&str] = &["sasl.", "ssl.", "security.", "topic.blacklist", "oauthbearer."];
+
+/// A property that was set for producing, by the name that the operator wrote.
+fn accept(written: &str) -> Result<(), SettingsError> {
+    let refused = |reason| Err(SettingsError::Producer { name: written.to_owned(), reason });
+    let name = properties::canonical(written);
+    if SHARED.iter().any(|shared| name.starts_with(shared)) {
+        return refused("how brokers are reached is the same for reading and writing, set it in [kafka.properties]");
+    }
     if let Some((_, reason)) = OWNED.iter().find(|(owned, _)| *owned == name) {
         return refused(reason);
     }
@@ -260,12 +281,25 @@ mod tests {
             let refused = settings(&[], &[(name, "1")]).client_properties();
             assert!(matches!(refused, Err(SettingsError::Producer { .. })), "{name}: {refused:?}");
         }
+        for name in ["sasl.password", "ssl.ca.location", "security.protocol", "topic.blacklist"] {
+            let refused = settings(&[], &[(name, "1")]).client_properties();
+            assert!(matches!(refused, Err(SettingsError::Producer { .. })), "{name}: {refused:?}");
+        }
         for name in ["fetch.max.bytes", "max.in.flight.requests.per.connection", "plugin.library.paths", "linger"] {
             let refused = settings(&[], &[(name, "1")]).client_properties();
             assert!(matches!(refused, Err(SettingsError::Producer { .. })), "{name}: {refused:?}");
         }
         let slower = settings(&[], &[("linger.ms", "50"), ("compression.type", "zstd")]);
         assert_eq!(slower.client_properties().expect("legal").value("linger.ms"), Some("50"));
+    }
+
+    #[test]
+    fn every_refusal_is_told_by_the_name_that_was_written() {
+        let written = [("max.in.flight.requests.per.connection", "9"), ("compression.type", "lz5"), ("linger.ms", "5")];
+        let told: Vec<_> = settings(&[], &written).refusals().iter().map(ToString::to_string).collect();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].contains("max.in.flight.requests.per.connection"), "{told:?}");
+        assert!(told[1].contains("compression.type") && told[1].contains("[producer.properties]"), "{told:?}");
     }
 
     #[test]
@@ -278,7 +312,7 @@ mod tests {
 
     #[test]
     fn printing_settings_shows_no_secret() {
-        let shown = format!("{:?}", settings(&[("sasl.password", "hunter2")], &[("ssl.key.password", "hunter2")]));
+        let shown = format!("{:?}", settings(&[("sasl.password", "hunter2")], &[("linger.ms", "hunter2")]));
         assert!(shown.contains("sasl.password") && !shown.contains("hunter2"), "{shown}");
     }
 

@@ -185,6 +185,14 @@ pub enum SettingsError {
         /// librdkafka's words.
         words: String,
     },
+    /// A property of the producer whose value librdkafka does not take.
+    #[error("producer property {name}: {words}; correct or remove it in [producer.properties]")]
+    ProducerValue {
+        /// Which one.
+        name: String,
+        /// librdkafka's words.
+        words: String,
+    },
     /// Two settings that cannot go together.
     #[error("{first} contradicts {second}: {reason}")]
     Contradiction {
@@ -257,10 +265,8 @@ impl ClientProperties {
     pub fn refused_values(settings: &ConsumerSettings) -> Vec<SettingsError> {
         let accepted = settings.properties.iter().filter(|(name, _)| properties::standing(name) == Standing::Accepted);
         let refused = accepted.filter_map(|(name, value)| {
-            let (raw_name, raw_value) = (CString::new(name.as_str()).ok()?, CString::new(value.as_str()).ok()?);
-            let words = check_value(&raw_name, &raw_value).err()?;
-            let words = if properties::is_secret(name) { "its value is not accepted" } else { words.trim() };
-            Some(SettingsError::Value { name: name.clone(), words: words.to_owned() })
+            let words = refused_value(name, value)?;
+            Some(SettingsError::Value { name: name.clone(), words })
         });
         refused.collect()
     }
@@ -349,6 +355,13 @@ fn required(settings: &ConsumerSettings) -> Vec<SettingsError> {
         Some(SettingsError::Topic { name: name.clone(), fault })
     });
     empty.map(|(name, _)| SettingsError::Empty { name }).chain(faults).collect()
+}
+
+/// What librdkafka says against the value of a property, if it does. Of a secret its words are not repeated.
+pub(crate) fn refused_value(name: &str, value: &str) -> Option<String> {
+    let (raw_name, raw_value) = (CString::new(name).ok()?, CString::new(value).ok()?);
+    let words = check_value(&raw_name, &raw_value).err()?;
+    Some(if properties::is_secret(name) { "its value is not accepted".to_owned() } else { words.trim().to_owned() })
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Reaches files only, the plugin's included, which it loads and starts for trial. Brokers are asked with `--online` alone; no
 //! group is joined.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -115,11 +116,11 @@ fn look(args: CheckArgs, console: &mut Console) -> Result<Found, NotLoaded> {
     Ok(Found { loaded, plugin, topics })
 }
 
-/// Asks the brokers for every topic that is named and no pattern, and for that of dead letters.
+/// Asks the brokers for every topic that is named and no pattern, and for every one that is written to.
 fn reach(config: &Config, wait: Duration) -> Result<Vec<Topic>, Exit> {
     let mut settings = config.consumer_settings(Instant::now());
-    let letters = config.writing.dead_letter.as_ref().map(|letters| letters.topic.clone());
-    settings.topics.extend(letters.clone());
+    let written: BTreeMap<&str, String> = config.writing.topics().map(|(key, topic)| (topic, key)).collect();
+    settings.topics.extend(written.keys().map(|topic| (*topic).to_owned()));
     let reach = gristmill_kafka::reach(&settings, wait).map_err(|error| Exit::from(&error))?;
     let (mut topics, mut denied, mut missing) = (Vec::new(), Vec::new(), Vec::new());
     for (topic, found) in reach.topics {
@@ -140,12 +141,8 @@ fn reach(config: &Config, wait: Duration) -> Result<Vec<Topic>, Exit> {
     });
     let why_missing = (!missing.is_empty()).then(|| {
         let topics = missing.join(", ");
-        let is_letters = |topic: &String| Some(topic) == letters.as_ref();
-        let key = match (missing.iter().any(is_letters), missing.iter().all(is_letters)) {
-            (_, true) => "dead_letter.topic",
-            (true, false) => "kafka.topics and dead_letter.topic",
-            (false, false) => "kafka.topics",
-        };
+        let keys = missing.iter().map(|topic| written.get(topic.as_str()).map_or("kafka.topics", String::as_str));
+        let key = keys.collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" and ");
         format!("the brokers know no topic {topics}; create it, or correct {key}")
     });
     let code = if why_denied.is_some() { exit::NOT_AUTHORISED } else { exit::MISFIT };

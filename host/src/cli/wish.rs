@@ -110,7 +110,8 @@ fn advice(code: RefusalCode) -> &'static str {
         RefusalCode::NoReason => "write --reason \"…\"",
         RefusalCode::NotAllowed => "ask as the user that the host runs as",
         RefusalCode::OtherVersion | RefusalCode::UnknownRequest => "use the gristmill that the host was started with",
-        RefusalCode::NotJson | RefusalCode::TooLong | RefusalCode::HalfLine | RefusalCode::Other => "look at its log",
+        RefusalCode::TooLong => "write a shorter --reason",
+        RefusalCode::NotJson | RefusalCode::HalfLine | RefusalCode::Other => "look at its log",
     }
 }
 

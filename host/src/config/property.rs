@@ -51,6 +51,7 @@ pub(crate) fn refuse_contradictions(kafka: &KafkaConfig, findings: &mut Findings
             | SettingsError::Unknown { .. }
             | SettingsError::Topic { .. }
             | SettingsError::Producer { .. }
+            | SettingsError::ProducerValue { .. }
             | SettingsError::Empty { .. } => continue,
         };
         let paths: Vec<Vec<&str>> = named.into_iter().map(path_of).collect();

@@ -107,17 +107,21 @@ pub(crate) fn parse(file: &ConfigFile, kafka: &KafkaConfig, findings: &mut Findi
         );
         findings.refuse(&[&["producer", "timeout"]], message);
     }
-    if let Err(error) = config.producer_settings(kafka).client_properties() {
-        let path = match &error {
-            SettingsError::Producer { name, .. } | SettingsError::Value { name, .. }
-                if properties.contains_key(name) =>
-            {
-                vec!["producer", "properties", name.as_str()]
-            }
-            // Said already, at the consumer's own places.
-            _ => return config,
-        };
-        findings.refuse(&[&path], error.to_string());
+    for error in config.producer_settings(kafka).refusals() {
+        if let SettingsError::Producer { name, .. } | SettingsError::ProducerValue { name, .. } = &error {
+            findings.refuse(&[&["producer", "properties", name]], error.to_string());
+        }
+    }
+    let written = |name: &str| properties.get(name).and_then(|value| value.0.trim().parse::<u64>().ok());
+    if let Some(linger) =
+        written("linger.ms").filter(|linger| u128::from(*linger) >= file.producer.timeout.0.as_millis())
+    {
+        let message = format!(
+            "producer.properties.linger.ms ({linger}) is no less than producer.timeout ({}): records would time out while they wait for \
+             others",
+            file.producer.timeout
+        );
+        findings.refuse(&[&["producer", "properties", "linger.ms"], &["producer", "timeout"]], message);
     }
     config
 }

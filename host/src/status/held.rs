@@ -89,6 +89,15 @@ impl Held {
                 &[(Release::Stop, "to start again with a dead-letter topic, or with the format that the topic has")]
             }
             HeldReason::Rejected { .. } => &[(Release::Stop, "to start again with a dead-letter topic")],
+            HeldReason::NotWritten { .. } if dead_letter_topic => &[
+                (Release::Retry, "once the brokers take what has to be written"),
+                (
+                    Release::Skip,
+                    "where a sink is what cannot be written: to write all records of the batch to the dead-letter topic instead, those \
+                     too that the plugin was done with",
+                ),
+                (Release::Stop, "to start again"),
+            ],
             HeldReason::NotWritten { .. } => {
                 &[(Release::Retry, "once the brokers take what has to be written"), (Release::Stop, "to start again")]
             }

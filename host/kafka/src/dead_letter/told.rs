@@ -179,7 +179,7 @@ pub fn replay(record: &RecordBody, partitions: Option<i32>) -> Result<Outgoing, 
     Ok(Outgoing {
         topic: Arc::from(origin.place.topic),
         partition: partitions.filter(|partitions| (0..*partitions).contains(&number)).map(|_| number),
-        timestamp_ms: match record.timestamp() {
+        timestamp_ms: match origin.timestamp {
             Timestamp::None => None,
             Timestamp::CreateTime(millis) | Timestamp::LogAppendTime(millis) => Some(millis),
         },
