@@ -68,7 +68,7 @@ pub(crate) struct PluginStatus {
 /// Something that is blocked on purpose.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct HeldStatus {
-    /// fatal, exhausted, record_too_large or position.
+    /// fatal, exhausted, record_too_large, undecodable, rejected, not_written or position.
     pub(crate) kind: String,
     /// The partition's topic; none where everything is held.
     pub(crate) topic: Option<String>,
