@@ -4,6 +4,7 @@
 //! only one, so that no record is written after its end was told. A client that counts its records differently from the brokers is of no
 //! use any more; it is replaced once it has said its last word about each record that it had.
 
+use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -13,7 +14,7 @@ use gristmill_core::io::RequestId;
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::consumer::create;
-use crate::error::{ClientErrorKind, StartError};
+use crate::error::{ClientErrorKind, ProduceFailure, ProduceFailureKind, StartError};
 use crate::event::Event;
 use crate::log::{self, LogGate, LogLine};
 use crate::outgoing::Outgoing;
@@ -31,6 +32,9 @@ const REPORTS_AT_ONCE: usize = 64;
 const RESERVE: Duration = Duration::from_millis(200);
 /// How long it waits before it tries again to make a client that could not be made.
 const REMAKE_WAIT: Duration = Duration::from_secs(1);
+
+/// How long it may ask for a topic that was refused before.
+const LOOK_WAIT: Duration = Duration::from_secs(5);
 
 /// One order.
 #[derive(Debug)]
@@ -64,6 +68,9 @@ struct Worker {
     /// Set from the client's fatal error until there is another one.
     lost: bool,
     remake_after: Instant,
+    /// Set from the news that a topic is not there, or not for us, until the next request. The client goes on believing that for
+    /// minutes, whatever an operator has done about it.
+    topic_refused: bool,
     /// The topic of the last record, as the client wants it.
     topic: (Arc<str>, CString),
     lines: Receiver<LogLine>,
@@ -91,6 +98,7 @@ pub(crate) fn spawn(
         wire: None,
         lost: false,
         remake_after: Instant::now(),
+        topic_refused: false,
         topic: (Arc::from(""), CString::default()),
         lines,
         log,
@@ -128,6 +136,9 @@ impl Worker {
         while let Ok(order) = self.orders.try_recv() {
             match order {
                 Order::Produce { id, records } => {
+                    if std::mem::take(&mut self.topic_refused) {
+                        self.look_anew(&records);
+                    }
                     let answer = self.requests.accept(id, records);
                     self.answer(answer);
                 }
@@ -136,6 +147,17 @@ impl Worker {
                     self.close_by = Some(deadline.checked_sub(RESERVE.min(wait / 2)).unwrap_or(deadline));
                 }
             }
+        }
+    }
+
+    /// Asks the brokers for the topics of these records, so that the client hears of what was done about one meanwhile. What it
+    /// does not hear shows when it produces.
+    fn look_anew(&self, records: &[Outgoing]) {
+        let Some(wire) = &self.wire else { return };
+        let topics: BTreeSet<&str> = records.iter().map(|record| &*record.topic).collect();
+        for topic in topics.into_iter().filter_map(|topic| CString::new(topic).ok()) {
+            let found = wire.client.count_partitions(&topic, LOOK_WAIT);
+            tracing::debug!(?topic, ?found, "asked again for a topic that was refused");
         }
     }
 
@@ -272,8 +294,12 @@ impl Worker {
         self.let_go();
     }
 
-    fn answer(&self, answer: Option<Answer>) {
+    fn answer(&mut self, answer: Option<Answer>) {
         if let Some((id, result)) = answer {
+            self.topic_refused |= matches!(
+                &result,
+                Err(ProduceFailure { kind: ProduceFailureKind::UnknownTopic | ProduceFailureKind::NotAuthorised, .. })
+            );
             // Before the answer: who hears it finds the load without its records.
             self.line.set_load(self.requests.bytes_out(), self.requests.records_out());
             self.tell(Event::Produced { id, result });
