@@ -475,7 +475,7 @@ mod tests {
         let large = HeldReason::RecordTooLarge { facts };
         let commands = |reason: &HeldReason, topic| {
             let held = Held { since: second(0), reason: reason.clone(), positions: None };
-            held.releases(topic).iter().map(|(release, _)| release.command()).collect::<Vec<_>>()
+            held.releases(topic).map(|(release, _)| release.command()).collect::<Vec<_>>()
         };
         assert_eq!(commands(&fatal, false), ["retry", "stop"]);
         assert_eq!(commands(&offset, false), ["retry", "stop"]);

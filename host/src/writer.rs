@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use gristmill_core::io::{DeadLetter, LetterClass, ProduceError, Production, RequestId, Verdict};
-use gristmill_core::outcome::Fault;
-use gristmill_kafka::dead_letter::{self, Cut, DeadLetterTopic, Failure, FailureClass};
+use gristmill_kafka::dead_letter::{self, Cut, DeadLetterTopic, Failure};
 use gristmill_kafka::{Outgoing, ProduceFailure, ProduceFailureKind, Producer};
 
 use crate::body::Body;
@@ -120,25 +119,10 @@ fn letter_of(letter: DeadLetter<Body>, digest: &str, at_ms: i64) -> Letter {
         LetterClass::TooLarge => format!("it counts {} bytes, more than the plugin can take", record.facts.bytes),
         LetterClass::Rejected | LetterClass::Fault(_) | LetterClass::Retries | LetterClass::Skipped => reason,
     };
-    let fault = match class {
-        LetterClass::Fault(class) => Some(Fault { class, detail: reason.clone() }),
-        _ => None,
-    };
+    let detail = matches!(class, LetterClass::Fault(_)).then(|| reason.clone());
     let halving = (path.len() > 1).then(|| path.iter().map(u32::to_string).collect::<Vec<_>>().join(" > "));
-    let failure =
-        Failure { class: class_of(class), reason, attempts, plugin_digest: digest.to_owned(), fault, halving, at_ms };
+    let failure = Failure { class, reason, attempts, plugin_digest: digest.to_owned(), detail, halving, at_ms };
     Letter { record: record.body, failure, cut: Cut::Nothing }
-}
-
-fn class_of(class: LetterClass) -> FailureClass {
-    match class {
-        LetterClass::Rejected => FailureClass::Rejected,
-        LetterClass::Undecodable => FailureClass::Undecodable,
-        LetterClass::TooLarge => FailureClass::TooLarge,
-        LetterClass::Fault(_) => FailureClass::Fault,
-        LetterClass::Retries => FailureClass::Retries,
-        LetterClass::Skipped => FailureClass::Skipped,
-    }
 }
 
 /// What the core needs to know: whether to try again. With the way out for people.

@@ -4,7 +4,8 @@ mod failures;
 mod mill;
 mod waits;
 
-use gristmill_kafka::dead_letter::{self, Cut, DeadLetterTopic, Failure, FailureClass, HeaderStyle, dead_letter};
+use gristmill_core::io::LetterClass;
+use gristmill_kafka::dead_letter::{self, Cut, DeadLetterTopic, Failure, HeaderStyle, dead_letter};
 use gristmill_kafka::{MockRecord, Outgoing, OutgoingBody, OutgoingHeader, Timestamp};
 
 use crate::member::{Member, cluster, settings};
@@ -162,11 +163,11 @@ fn a_dead_letter_comes_back_with_its_bytes_and_its_story() {
     reader.until("the record came", |member| member.seen.len() == 1);
     for failures in 1..=2_u32 {
         let failure = Failure {
-            class: FailureClass::Rejected,
+            class: LetterClass::Rejected,
             reason: format!("no {failures}"),
             attempts: failures,
             plugin_digest: "digest".to_owned(),
-            fault: None,
+            detail: None,
             halving: None,
             at_ms: 5,
         };

@@ -14,58 +14,26 @@ mod tests;
 
 use std::sync::Arc;
 
-use gristmill_core::outcome::Fault;
+use gristmill_core::io::LetterClass;
 
 pub use told::{Origin, Place, ReplayError, Told, ToldFailure, read, replay};
 
 use crate::arena::RecordBody;
 use crate::outgoing::{Outgoing, OutgoingBody, OutgoingHeader};
 
-/// Why a record leaves the straight road.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FailureClass {
-    /// The plugin rejected it.
-    Rejected,
-    /// It could not be decoded before the plugin saw it.
-    Undecodable,
-    /// It is larger than the plugin can ever take.
-    TooLarge,
-    /// The plugin broke on it.
-    Fault,
-    /// The plugin said retryable to it, to the last attempt.
-    Retries,
-    /// An operator skipped it.
-    Skipped,
-}
-
-impl FailureClass {
-    /// The word for this class in headers, logs and filters.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Rejected => "rejected",
-            Self::Undecodable => "undecodable",
-            Self::TooLarge => "too-large",
-            Self::Fault => "fault",
-            Self::Retries => "retries",
-            Self::Skipped => "skipped",
-        }
-    }
-}
-
 /// What is told about a failure. Texts of any length: they are cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The kind.
-    pub class: FailureClass,
+    pub class: LetterClass,
     /// In words.
     pub reason: String,
     /// How often the record was tried.
     pub attempts: u32,
     /// The digest of the plugin that ran last.
     pub plugin_digest: String,
-    /// What broke, with the plugin's own words such as the end of its stderr or the frames of its stack.
-    pub fault: Option<Fault>,
+    /// For a fault: the plugin's own words, such as the end of its stderr or the frames of its stack.
+    pub detail: Option<String>,
     /// How the record was found among others, where the batch was halved.
     pub halving: Option<String>,
     /// When it was given up, in milliseconds since 1970.

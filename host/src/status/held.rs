@@ -70,15 +70,16 @@ impl Held {
 
     /// The ways to go on, the lightest first, each with what has to come before it. Only where there is a place for what is
     /// skipped can it be.
-    pub(crate) fn releases(&self, dead_letter_topic: bool) -> &'static [(Release, &'static str)] {
+    pub(crate) fn releases(&self, dead_letter_topic: bool) -> impl Iterator<Item = (Release, &'static str)> {
+        let releases = self.all_releases().iter().copied();
+        releases.filter(move |(release, _)| dead_letter_topic || *release != Release::Skip)
+    }
+
+    fn all_releases(&self) -> &'static [(Release, &'static str)] {
         match &self.reason {
-            HeldReason::Fatal { .. } | HeldReason::Exhausted { .. } if dead_letter_topic => &[
-                (Release::Retry, "once its cause is corrected in what the plugin talks to"),
-                (Release::Skip, "to write all records of the batch to the dead-letter topic and go on behind them"),
-                (Release::Stop, "to start again with another plugin, settings or limits"),
-            ],
             HeldReason::Fatal { .. } | HeldReason::Exhausted { .. } => &[
                 (Release::Retry, "once its cause is corrected in what the plugin talks to"),
+                (Release::Skip, "to write all records of the batch to the dead-letter topic and go on behind them"),
                 (Release::Stop, "to start again with another plugin, settings or limits"),
             ],
             // The limits are read at the start only: the same record would be held again.
@@ -89,7 +90,7 @@ impl Held {
                 &[(Release::Stop, "to start again with a dead-letter topic, or with the format that the topic has")]
             }
             HeldReason::Rejected { .. } => &[(Release::Stop, "to start again with a dead-letter topic")],
-            HeldReason::NotWritten { .. } if dead_letter_topic => &[
+            HeldReason::NotWritten { .. } => &[
                 (Release::Retry, "once the brokers take what has to be written"),
                 (
                     Release::Skip,
@@ -98,9 +99,6 @@ impl Held {
                 ),
                 (Release::Stop, "to start again"),
             ],
-            HeldReason::NotWritten { .. } => {
-                &[(Release::Retry, "once the brokers take what has to be written"), (Release::Stop, "to start again")]
-            }
             HeldReason::Offset { .. } => &[
                 (Release::Retry, "once the log can be read at the committed offset"),
                 (Release::Stop, "to move the group's offset, or to start again with another configuration"),

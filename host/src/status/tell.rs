@@ -109,8 +109,7 @@ fn held_status(
     let partition = held.partition();
     let release = held
         .releases(identity.dead_letter_topic().is_some())
-        .iter()
-        .map(|(release, when)| ReleaseStatus { command: address.command(release.command()), when: (*when).to_owned() });
+        .map(|(release, when)| ReleaseStatus { command: address.command(release.command()), when: when.to_owned() });
     HeldStatus {
         kind: held.kind().to_owned(),
         topic: partition.map(|partition| topics.name(partition.topic).to_string()),

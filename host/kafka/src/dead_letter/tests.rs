@@ -23,21 +23,20 @@ fn sample() -> Sample<'static> {
 }
 
 fn trap() -> Failure {
-    let fault = Fault { class: FaultClass::Trap, detail: "panicked at 'no'\n  at handle".to_owned() };
     Failure {
-        class: FailureClass::Fault,
+        class: LetterClass::Fault(FaultClass::Trap),
         reason: "the guest trapped".to_owned(),
         attempts: 4,
         plugin_digest: "sha256:abc".to_owned(),
-        fault: Some(fault),
+        detail: Some("panicked at 'no'\n  at handle".to_owned()),
         halving: Some("8 → left 4 → right 2 → left 1".to_owned()),
         at_ms: 1_700_000_000_000,
     }
 }
 
 fn rejected(reason: &str) -> Failure {
-    let class = FailureClass::Rejected;
-    Failure { class, reason: reason.to_owned(), attempts: 0, fault: None, halving: None, at_ms: 0, ..trap() }
+    let class = LetterClass::Rejected;
+    Failure { class, reason: reason.to_owned(), attempts: 0, detail: None, halving: None, at_ms: 0, ..trap() }
 }
 
 fn topic(style: HeaderStyle, bytes_max: u64) -> DeadLetterTopic {
@@ -74,8 +73,11 @@ fn told(failure: &Failure) -> ToldFailure {
         reason: failure.reason.clone(),
         attempts: Some(failure.attempts),
         plugin_digest: Some(failure.plugin_digest.clone()),
-        fault: failure.fault.as_ref().map(|fault| fault.class.as_str().to_owned()),
-        detail: failure.fault.as_ref().map(|fault| fault.detail.clone()),
+        fault: match failure.class {
+            LetterClass::Fault(fault) => Some(fault.as_str().to_owned()),
+            _ => None,
+        },
+        detail: failure.detail.clone(),
         halving: failure.halving.clone(),
         at_ms: Some(failure.at_ms),
     }
@@ -151,7 +153,7 @@ fn d3_the_names_of_kafka_connect_come_in_its_order_and_the_rest_behind_them() {
     let all = headers(&letter.outgoing);
     assert_eq!(all[4..14], expected.iter().map(owned).collect::<Vec<_>>());
     assert!(all[14..].iter().all(|(name, _)| name.starts_with(b"gristmill.")), "{all:?}");
-    let undecodable = Failure { class: FailureClass::Undecodable, ..rejected("no JSON") };
+    let undecodable = Failure { class: LetterClass::Undecodable, ..rejected("no JSON") };
     let letter = made(&sample().body(), &undecodable, HeaderStyle::KafkaConnect);
     assert_eq!(text(&letter.outgoing, names::CONNECT_STAGE).as_deref(), Some("VALUE_CONVERTER"));
     assert_eq!(text(&letter.outgoing, names::CONNECT_DETAIL), None);
@@ -159,7 +161,7 @@ fn d3_the_names_of_kafka_connect_come_in_its_order_and_the_rest_behind_them() {
 
 #[test]
 fn what_is_told_is_read_again_in_both_styles() {
-    let undecodable = Failure { class: FailureClass::Undecodable, ..rejected("no JSON: zeile 1 ü") };
+    let undecodable = Failure { class: LetterClass::Undecodable, ..rejected("no JSON: zeile 1 ü") };
     for style in STYLES {
         for failure in [trap(), rejected(""), undecodable.clone()] {
             for timestamp in [Timestamp::None, Timestamp::CreateTime(-5), Timestamp::LogAppendTime(7)] {
@@ -267,7 +269,8 @@ fn d6_the_partition_number_is_kept_only_where_it_is_asked_for_and_there() {
 fn d7_what_is_too_large_is_cut_in_order_and_never_grows() {
     let long = Failure {
         reason: "ü".repeat(20_000),
-        fault: Some(Fault { class: FaultClass::Memory, detail: "x".repeat(100_000) }),
+        class: LetterClass::Fault(FaultClass::Memory),
+        detail: Some("x".repeat(100_000)),
         halving: Some("y".repeat(100_000)),
         plugin_digest: "z".repeat(100_000),
         ..trap()

@@ -1,7 +1,9 @@
 //! The headers that a failure writes, in both styles. Every text has a bound, so that a dead letter has one.
 
 use super::names::{self, FailureNames, PlaceNames};
-use super::{Cut, DeadLetterTopic, Failure, FailureClass, HeaderStyle};
+use gristmill_core::io::LetterClass;
+
+use super::{Cut, DeadLetterTopic, Failure, HeaderStyle};
 use crate::arena::{RecordBody, Timestamp};
 use crate::outgoing::OutgoingHeader;
 
@@ -75,8 +77,8 @@ fn timestamp(headers: &mut Vec<OutgoingHeader>, record: &RecordBody) {
 fn plain(headers: &mut Vec<OutgoingHeader>, names: &FailureNames, failure: &Failure, cut: Cut) {
     headers.push(OutgoingHeader::text(names.class, failure.class.as_str()));
     headers.push(OutgoingHeader::text(names.reason, reason(failure, cut)));
-    if let Some(fault) = &failure.fault {
-        headers.push(OutgoingHeader::text(names.fault, fault.class.as_str()));
+    if let LetterClass::Fault(fault) = failure.class {
+        headers.push(OutgoingHeader::text(names.fault, fault.as_str()));
     }
     headers.extend(detail(failure, cut).map(|detail| OutgoingHeader::text(names.detail, detail)));
 }
@@ -95,15 +97,11 @@ fn rest(headers: &mut Vec<OutgoingHeader>, names: &FailureNames, failure: &Failu
 /// In the order in which Kafka Connect writes them.
 fn connect(headers: &mut Vec<OutgoingHeader>, record: &RecordBody, failure: &Failure, pipeline: &str, cut: Cut) {
     place(headers, &names::CONNECT_ORIGIN, record);
-    let stage = match failure.class {
-        FailureClass::Undecodable => "VALUE_CONVERTER",
-        FailureClass::Rejected
-        | FailureClass::TooLarge
-        | FailureClass::Fault
-        | FailureClass::Retries
-        | FailureClass::Skipped => "TASK_PUT",
+    let stage = if failure.class == LetterClass::Undecodable { "VALUE_CONVERTER" } else { "TASK_PUT" };
+    let fault = match failure.class {
+        LetterClass::Fault(fault) => format!(".{}", fault.as_str()),
+        _ => String::new(),
     };
-    let fault = failure.fault.as_ref().map(|fault| format!(".{}", fault.class.as_str())).unwrap_or_default();
     headers.push(OutgoingHeader::text(names::CONNECT_CONNECTOR, trimmed(pipeline, WORD_BYTES_MAX)));
     headers.push(OutgoingHeader::text(names::CONNECT_TASK, "0"));
     headers.push(OutgoingHeader::text(names::CONNECT_STAGE, stage));
@@ -119,8 +117,8 @@ fn reason(failure: &Failure, cut: Cut) -> String {
 }
 
 fn detail(failure: &Failure, cut: Cut) -> Option<String> {
-    let fault = failure.fault.as_ref().filter(|fault| cut < Cut::Detail && !fault.detail.is_empty())?;
-    Some(trimmed(&fault.detail, DETAIL_BYTES_MAX))
+    let detail = failure.detail.as_ref().filter(|detail| cut < Cut::Detail && !detail.is_empty())?;
+    Some(trimmed(detail, DETAIL_BYTES_MAX))
 }
 
 /// A text of at most so many bytes, cut between two characters.
