@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use gristmill_kafka::RecordBody;
+use gristmill_kafka::{Lease, RecordBody};
 
 /// One record. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -14,20 +14,27 @@ pub(crate) struct Body {
 }
 
 /// What decoding made of a record.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Decoded {
     /// The key that the plugin gets, where it is another one.
-    pub(crate) key: Option<Box<[u8]>>,
+    pub(crate) key: Option<Vec<u8>>,
     /// The value that the plugin gets, where it is another one.
-    pub(crate) value: Option<Box<[u8]>>,
+    pub(crate) value: Option<Vec<u8>>,
     /// Why it could not be decoded.
     pub(crate) failure: Option<String>,
+    /// The budget's part of all this.
+    pub(crate) _lease: Lease,
 }
 
 impl Body {
     /// A record that goes to the plugin as it is.
     pub(crate) fn raw(original: RecordBody) -> Self {
         Self { original, decoded: None }
+    }
+
+    /// A record of which something was made.
+    pub(crate) fn decoded(original: RecordBody, decoded: Decoded) -> Self {
+        Self { original, decoded: Some(Arc::new(decoded)) }
     }
 
     /// The key that the plugin gets.

@@ -7,6 +7,7 @@
 mod bootstrap;
 mod contradictions;
 mod control;
+mod decoding;
 mod derived;
 mod expand;
 mod file;
@@ -39,6 +40,7 @@ use gristmill_core::policy::Policy;
 use gristmill_kafka::ConsumerSettings;
 
 pub use self::control::ControlConfig;
+pub use self::decoding::{DecodingConfig, RegistryConfig, TopicFormats, TopicMatch};
 use self::findings::Findings;
 pub use self::kafka::KafkaConfig;
 pub use self::origin::OriginLine;
@@ -65,6 +67,8 @@ pub struct Config {
     pub policy: Policy,
     /// Where records come from.
     pub kafka: KafkaConfig,
+    /// What the bytes of keys and values are.
+    pub decoding: DecodingConfig,
     /// Who gets the batches.
     pub plugin: PluginConfig,
     /// What is written, and where to.

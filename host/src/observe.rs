@@ -3,6 +3,8 @@
 //! Told of everything, decides nothing about records. Its one decision is not to wait any longer at start, see
 //! [`crate::start_watch`].
 
+mod decoding;
+
 use std::time::Duration;
 
 use gristmill_core::io::{Action, Input, Report, StopReason};
@@ -99,6 +101,9 @@ impl Observer {
     pub(crate) fn note_input(&mut self, now: Moment, input: &Input<Body>) {
         if matches!(input, Input::Assigned(_) | Input::Fetched(_)) {
             self.start.reached();
+        }
+        if let Input::Fetched(records) = input {
+            self.note_undecodable(records);
         }
         self.status.note_input(now, input);
     }
@@ -328,6 +333,8 @@ impl Observer {
             batches = counts.batches_ok - before.batches_ok,
             retries = counts.retries - before.retries,
             faults = counts.faults - before.faults,
+            dead_letters = counts.dead_letters - before.dead_letters,
+            emitted = counts.emitted - before.emitted,
             lag = self.status.lag(),
             "the last {} s",
             SUMMARY_EVERY.as_secs()

@@ -16,6 +16,7 @@ use crate::cli::LiveLine;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::control::{Control, Identity};
+use crate::decoding::{Formats, News, Stage};
 use crate::emitting::Emitting;
 use crate::exit::{self, Exit};
 use crate::live::Live;
@@ -83,10 +84,13 @@ pub(crate) fn run(config: impl FnOnce() -> Result<Config, Exit> + Send + 'static
         };
         let load = {
             let config = config.clone();
-            move || loading::plugin(&config)
+            // Schema files are read in no time, and a plugin is not.
+            move || Ok((Formats::load(&config.decoding)?, loading::plugin(&config)?))
         };
-        let plugin = loading::aside(load, asked, hears).await;
-        match plugin.and_then(|plugin| build(Loaded { config, plugin, identity, clock }, company)) {
+        let loaded = loading::aside(load, asked, hears).await;
+        let built = loaded
+            .and_then(|(formats, plugin)| build(Loaded { config, formats, plugin, identity, clock }, company));
+        match built {
             Ok(runner) => runner.run().await,
             Err(exit) => exit,
         }
@@ -96,6 +100,7 @@ pub(crate) fn run(config: impl FnOnce() -> Result<Config, Exit> + Send + 'static
 /// What a run needs before it can begin.
 struct Loaded {
     config: Config,
+    formats: Option<Formats>,
     plugin: Plugin,
     identity: Identity,
     clock: Clock,
@@ -104,7 +109,7 @@ struct Loaded {
 /// Builds everything; on the way out what was built is closed by being dropped.
 fn build(loaded: Loaded, company: Company) -> Result<Runner, Exit> {
     let unexpected = |error: &dyn std::fmt::Display| Exit::because(exit::UNEXPECTED, error.to_string());
-    let Loaded { config, plugin, identity, clock } = loaded;
+    let Loaded { config, formats, plugin, identity, clock } = loaded;
     let Company { live, progress, asks: (_, asks) } = company;
     announce(&config, &plugin);
 
@@ -121,6 +126,7 @@ fn build(loaded: Loaded, company: Company) -> Result<Runner, Exit> {
     let writer = writer(&config, &pipeline, &events)?;
     let consumer = Consumer::start(settings, events).map_err(|error| Exit::because(exit::MISFIT, error.to_string()))?;
 
+    let (decoding, decoded) = decoding(formats, &config).map_err(|error| unexpected(&error))?.unzip();
     let identity = identity.with_plugin(plugin.digest().to_string());
     let first = PluginId(1);
     let live = live.map(|line| Live::new(line, config.policy.batch.records_max.get()));
@@ -140,7 +146,8 @@ fn build(loaded: Loaded, company: Company) -> Result<Runner, Exit> {
             close_wait_max: CLOSE_WAIT_MAX,
             narrator: Narrator::new(),
         },
-        feeds: Feeds { kafka, guest, asks },
+        decoding,
+        feeds: Feeds { kafka, decoded, guest, asks },
         observer: Observer::new(start, live, progress, waits).known_as(instance_id, identity),
         watchdog,
         clock,
@@ -148,6 +155,16 @@ fn build(loaded: Loaded, company: Company) -> Result<Runner, Exit> {
         granted: Vec::new(),
         leave_by: None,
     })
+}
+
+/// The decoding stage and what comes out of it, where something is decoded.
+fn decoding(
+    formats: Option<Formats>,
+    config: &Config,
+) -> std::io::Result<Option<(Stage, mpsc::UnboundedReceiver<News>)>> {
+    let Some(formats) = formats else { return Ok(None) };
+    let (tell, decoded) = mpsc::unbounded_channel();
+    Ok(Some((Stage::spawn(formats, config.kafka.buffer_bytes_max, tell)?, decoded)))
 }
 
 /// The producer's side, where there is something to write.

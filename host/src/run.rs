@@ -14,6 +14,7 @@ use crate::act::Edges;
 use crate::body::Body;
 use crate::clock::Clock;
 use crate::control::Request;
+use crate::decoding::{News, Stage};
 use crate::exit::Exit;
 use crate::observe::Observer;
 use crate::signals::Asked;
@@ -26,6 +27,8 @@ const LEAVE_NOW_WAIT_MAX: Duration = Duration::from_millis(800);
 /// Everything that can wake the loop.
 pub(crate) struct Feeds {
     pub(crate) kafka: UnboundedReceiver<Event>,
+    /// Where something is decoded: what comes out of it.
+    pub(crate) decoded: Option<UnboundedReceiver<News>>,
     pub(crate) guest: UnboundedReceiver<Answered>,
     pub(crate) asks: UnboundedReceiver<Asked>,
 }
@@ -34,6 +37,8 @@ pub(crate) struct Feeds {
 pub(crate) struct Runner {
     pub(crate) machine: Machine<Body>,
     pub(crate) edges: Edges,
+    /// Where something is decoded: what goes in.
+    pub(crate) decoding: Option<Stage>,
     pub(crate) feeds: Feeds,
     pub(crate) observer: Observer,
     pub(crate) watchdog: Watchdog,
@@ -49,6 +54,7 @@ pub(crate) struct Runner {
 /// What woke the loop.
 enum Woken {
     Kafka(Event),
+    Decoded(News),
     Guest(Answered),
     Asked(Asked),
     Time,
@@ -94,7 +100,12 @@ impl Runner {
 
     fn handle(&mut self, woken: Woken) {
         match woken {
-            Woken::Kafka(Event::Input(input)) => self.take(input.with_bodies(Body::raw)),
+            Woken::Kafka(Event::Input(input)) => match &self.decoding {
+                Some(stage) if Stage::takes(&input) => stage.pass(input),
+                Some(_) | None => self.take(input.with_bodies(Body::raw)),
+            },
+            Woken::Decoded(News::Input(input)) => self.take(input),
+            Woken::Decoded(news) => self.observer.hear_of_schemas(self.clock.now(), &news),
             Woken::Kafka(Event::Produced { id, result }) => {
                 if let Some(result) = self.edges.writer.ended(id, result) {
                     self.take(Input::Produced { id, result });
@@ -211,10 +222,18 @@ impl Feeds {
                 None => std::future::pending().await,
             }
         };
+        let decoded = async {
+            match &mut self.decoded {
+                Some(decoded) => decoded.recv().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             biased;
             asked = self.asks.recv() => asked.map_or(Woken::Deaf("signal"), Woken::Asked),
             answered = self.guest.recv() => answered.map_or(Woken::Deaf("guest"), Woken::Guest),
+            // Before what goes in there, so that the way is not longer than it has to be.
+            news = decoded => news.map_or(Woken::Deaf("decoding"), Woken::Decoded),
             event = self.kafka.recv() => event.map_or(Woken::Deaf("kafka"), Woken::Kafka),
             () = sleep => Woken::Time,
         }

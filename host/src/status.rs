@@ -6,7 +6,9 @@ mod counts;
 mod held;
 mod in_hand;
 mod progress;
+mod schemas;
 mod tell;
+mod undecodable;
 
 use std::collections::BTreeMap;
 
@@ -18,6 +20,8 @@ pub(crate) use self::counts::Counts;
 use self::held::Held;
 use self::in_hand::{InHand, Stands};
 pub(crate) use self::progress::Progress;
+use self::schemas::SchemaWait;
+use self::undecodable::Undecodable;
 pub(crate) use self::tell::Blocked;
 use crate::narrate::{TopicNames, trouble_words};
 use crate::whereabouts::Whereabouts;
@@ -33,6 +37,8 @@ pub(crate) enum State<'s> {
     Running,
     /// A batch failed and waits for its next attempt.
     Waiting { attempt: u32, until: Moment, reason: &'s str },
+    /// The schema registry does not answer, and the next records need it.
+    WaitingForSchemas { reason: &'s str },
     /// Blocked on purpose.
     Held { reason: &'s str },
     /// Hand-overs are paused by an operator.
@@ -50,7 +56,7 @@ impl State<'_> {
             Self::Starting => "starting",
             Self::Joining => "joining",
             Self::Running => "running",
-            Self::Waiting { .. } => "waiting",
+            Self::Waiting { .. } | Self::WaitingForSchemas { .. } => "waiting",
             Self::Held { .. } => "held",
             Self::Paused => "paused",
             Self::Draining { .. } => "draining",
@@ -69,6 +75,8 @@ pub(crate) struct Status {
     /// The texts of what is held, for the state. Made once, since the state is asked for often.
     held_words: BTreeMap<Option<Partition>, String>,
     in_hand: Option<InHand>,
+    schemas: Option<SchemaWait>,
+    undecodable: Undecodable,
     whereabouts: Whereabouts,
     /// The highest number of a batch so far: an operator's retry hands the same one over as a first attempt.
     last_batch: Option<BatchId>,
@@ -92,6 +100,8 @@ impl Status {
             held: BTreeMap::new(),
             held_words: BTreeMap::new(),
             in_hand: None,
+            schemas: None,
+            undecodable: Undecodable::default(),
             whereabouts: Whereabouts::default(),
             last_batch: None,
             filling: 0,
@@ -159,14 +169,18 @@ impl Status {
                 State::Waiting { attempt: *attempt, until: *until, reason: &failing.reason }
             }
             Some(_) | None if self.assigned.is_empty() => State::Joining,
-            Some(_) | None => State::Running,
+            Some(_) => State::Running,
+            None => match &self.schemas {
+                Some(wait) => State::WaitingForSchemas { reason: wait.reason() },
+                None => State::Running,
+            },
         }
     }
 
     /// The partitions that nothing blocks on purpose, with their progress.
     pub(crate) fn free_partitions(&self) -> impl Iterator<Item = (Partition, &Progress)> {
         let waits = self.in_hand.as_ref().is_some_and(|it| matches!(it.stands, Stands::Waits { .. }));
-        let blocked = self.paused || waits || self.held.contains_key(&None);
+        let blocked = self.paused || waits || self.schemas.is_some() || self.held.contains_key(&None);
         let free = move |partition: &Partition| !blocked && !self.held.contains_key(&Some(*partition));
         self.assigned.iter().map(|(&partition, progress)| (partition, progress)).filter(move |(it, _)| free(it))
     }
@@ -267,6 +281,7 @@ impl Status {
             }
             Report::Removed { partition, records, .. } => {
                 self.assigned.remove(partition);
+                self.undecodable.forget(*partition);
                 self.release(Some(*partition));
                 self.in_hand = self.in_hand.take().and_then(|it| it.without(*partition));
                 self.filling = self.filling.saturating_sub(*records);
@@ -326,7 +341,11 @@ impl Status {
             }
             HeldReason::Offset { .. } => None,
         };
-        let held = Held { since: now, reason: reason.clone(), positions };
+        let detail = match reason {
+            HeldReason::Undecodable { facts } => self.undecodable.reason(facts).map(str::to_owned),
+            _ => None,
+        };
+        let held = Held { since: now, reason: reason.clone(), positions, detail };
         let key = trouble_words(reason).0;
         self.held_words.insert(key, held.words(topics));
         self.held.insert(key, held);
@@ -474,7 +493,7 @@ mod tests {
         let facts = delivery(BATCH, &[(0, 0, 5, 5)]).records[0].facts;
         let large = HeldReason::RecordTooLarge { facts };
         let commands = |reason: &HeldReason, topic| {
-            let held = Held { since: second(0), reason: reason.clone(), positions: None };
+            let held = Held { since: second(0), reason: reason.clone(), positions: None, detail: None };
             held.releases(topic).map(|(release, _)| release.command()).collect::<Vec<_>>()
         };
         assert_eq!(commands(&fatal, false), ["retry", "stop"]);

@@ -15,6 +15,9 @@ use self::json_lines::JsonLines;
 pub(crate) use self::json_lines::json_line;
 pub use self::retry_log::{Mention, RetryLog};
 
+/// A library that logs what it returns as an error as well, record for record.
+const QUIET: &str = "apache_avro=off";
+
 /// How a log line looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
@@ -45,8 +48,9 @@ pub fn start<W>(format: LogFormat, filter: &str, colors: bool, writer: W) -> Res
 where
     W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
 {
+    let quiet = format!("{QUIET},{filter}");
     let filter =
-        EnvFilter::try_new(filter).map_err(|source| StartError::Filter { filter: filter.to_owned(), source })?;
+        EnvFilter::try_new(quiet).map_err(|source| StartError::Filter { filter: filter.to_owned(), source })?;
     let builder = tracing_subscriber::fmt().with_env_filter(filter).with_writer(writer).with_ansi(colors);
     // It would print its own errors with eprintln!, which panics where stderr cannot be written.
     let builder = builder.log_internal_errors(false);

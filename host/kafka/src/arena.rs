@@ -4,10 +4,9 @@
 //! gone, which is what bounds the memory of everything that was fetched. Knows nothing of offsets that are wanted or of
 //! epochs.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
+use crate::credit::{Credit, Lease};
 use crate::sys::Message;
 use crate::topics::TopicName;
 
@@ -158,7 +157,7 @@ impl ChunkBuilder {
             rows: Vec::with_capacity(records),
             headers: Vec::new(),
             topics: Vec::new(),
-            lease: Lease { credit: Arc::clone(credit), bytes: 0 },
+            lease: Lease::nothing(credit),
         };
         Self { chunk, with_headers }
     }
@@ -231,67 +230,6 @@ fn append(data: &mut Vec<u8>, bytes: Option<&[u8]>) -> u32 {
 /// Kafka counts lengths in 31 bits, and a chunk has fewer records than that.
 fn narrow(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(NULL - 1)
-}
-
-/// The budget of bytes that fetched records may use. When it is spent the fetch thread takes no more records;
-/// librdkafka's own bounded queue then fills, and the brokers are asked for less.
-#[derive(Debug)]
-pub(crate) struct Credit {
-    max: u64,
-    used: Mutex<u64>,
-    returned: Condvar,
-}
-
-impl Credit {
-    /// A budget.
-    pub(crate) fn new(max: u64) -> Self {
-        Self { max, used: Mutex::new(0), returned: Condvar::new() }
-    }
-
-    /// Bytes in use.
-    pub(crate) fn used(&self) -> u64 {
-        *self.used.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until something is left of the budget, for at most `wait`, or until `interrupt` is set and
-    /// [`Credit::wake`] called. True when something is left.
-    pub(crate) fn wait(&self, wait: Duration, interrupt: &AtomicBool) -> bool {
-        let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let blocked = |used: &mut u64| *used >= self.max && !interrupt.load(Ordering::Acquire);
-        let (used, _) = self.returned.wait_timeout_while(used, wait, blocked).unwrap_or_else(PoisonError::into_inner);
-        *used < self.max
-    }
-
-    /// Ends a wait whose interrupt was set before.
-    pub(crate) fn wake(&self) {
-        // Taking the lock orders this after a waiter's look at the interrupt: it either sees it or is asleep by now.
-        drop(self.used.lock().unwrap_or_else(PoisonError::into_inner));
-        self.returned.notify_all();
-    }
-}
-
-/// A part of the budget, given back on drop.
-struct Lease {
-    credit: Arc<Credit>,
-    bytes: u64,
-}
-
-impl Lease {
-    fn take(&mut self, bytes: u64) {
-        self.bytes = bytes;
-        *self.credit.used.lock().unwrap_or_else(PoisonError::into_inner) += bytes;
-    }
-}
-
-impl Drop for Lease {
-    fn drop(&mut self) {
-        if self.bytes > 0 {
-            let mut used = self.credit.used.lock().unwrap_or_else(PoisonError::into_inner);
-            *used = used.saturating_sub(self.bytes);
-            drop(used);
-            self.credit.returned.notify_all();
-        }
-    }
 }
 
 /// A record as a fetch would give it, for the tests of what is made of records.

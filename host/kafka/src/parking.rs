@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use gristmill_core::io::{Assignment, RequestId, SeekTo};
 use gristmill_core::record::Partition;
 
-use crate::arena::Credit;
+use crate::credit::Credit;
 use crate::sys::Queue;
 
 /// Work that only the fetch thread may do.

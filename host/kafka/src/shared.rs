@@ -13,8 +13,9 @@ use gristmill_core::record::{Epoch, NextOffset, Partition};
 use gristmill_core::time::Moment;
 use tokio::sync::mpsc::UnboundedSender;
 
-use crate::arena::{Credit, RecordBody};
+use crate::arena::RecordBody;
 use crate::command::CommitOrder;
+use crate::credit::Credit;
 use crate::event::Event;
 use crate::history::History;
 use crate::lookup::LookupOrder;

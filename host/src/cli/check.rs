@@ -1,6 +1,6 @@
 //! `gristmill check`: reads a configuration and says everything that is wrong with it.
 //!
-//! Reaches files only, the plugin's included, which it loads and starts for trial. Brokers are asked with `--online` alone; no
+//! Reaches files only: schemas, and the plugin's, which it loads and starts for trial. Brokers are asked with `--online` alone; no
 //! group is joined.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,6 +12,7 @@ use gristmill_kafka::ClientErrorKind;
 use serde::Serialize;
 
 use crate::config::{Config, Loaded, OriginLine, PluginConfig, Problem, Span};
+use crate::decoding::Formats;
 use crate::exit::{self, Exit};
 use crate::plugin_file::{self, NamedBy};
 
@@ -110,6 +111,7 @@ fn look(args: CheckArgs, console: &mut Console) -> Result<Found, NotLoaded> {
         return Ok(Found { loaded, plugin: None, topics: Vec::new() });
     }
     let alone = |exit| NotLoaded { exit, problems: Vec::new() };
+    Formats::load(&loaded.config.decoding).map_err(|error| alone(error.into()))?;
     let plugin = Some(load_plugin(&loaded.config.plugin).map_err(alone)?);
     let wait = args.wait.map_or(loaded.config.start.wait, |wait| wait.0);
     let topics = if args.online { reach(&loaded.config, wait).map_err(alone)? } else { Vec::new() };

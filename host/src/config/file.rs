@@ -2,6 +2,7 @@
 //!
 //! It may still hold combinations that make no sense; `parse` turns it into a `Config`, which cannot.
 
+mod decoding;
 mod writing;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use super::quantity::{Size, Span};
 use super::scalar::{Attempts, Property};
 use super::secret::Secret;
 
+pub(crate) use decoding::{FormatName, RegistrySection, TopicSection};
 pub(crate) use writing::{DeadLetterSection, HeaderNames, ProducerSection, SinkSection, StopWhen};
 
 /// A gristmill pipeline: which topics, how they are cut into batches, which plugin gets them, what its answers mean.
@@ -25,6 +27,11 @@ pub(crate) struct ConfigFile {
     pub(crate) pipeline: Option<String>,
     /// Where records come from.
     pub(crate) kafka: KafkaSection,
+    /// What the bytes of a topic's records are: a topic or pattern of `kafka.topics`, and its formats.
+    #[serde(default)]
+    pub(crate) topics: BTreeMap<String, TopicSection>,
+    /// Where schemas come from that no file is named for.
+    pub(crate) schema_registry: Option<RegistrySection>,
     /// When a batch closes.
     #[serde(default)]
     pub(crate) batch: BatchSection,

@@ -11,6 +11,7 @@ use gristmill_kafka::{RangePolicy, ResetPolicy, check_pattern, check_topic};
 use super::bootstrap;
 use super::contradictions;
 use super::control;
+use super::decoding;
 use super::file::{self, ConfigFile};
 use super::findings::Findings;
 use super::property;
@@ -34,6 +35,7 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, runtime: &Path, findings: &
     let control = control::parse(&file, folder, runtime, findings);
     property::refuse_contradictions(&kafka, findings);
     let writing = writing::parse(&file, &kafka, findings);
+    let decoding = decoding::parse(&file, folder, findings);
     let bytes_max = bytes_max.filter(|_| findings.is_empty())?;
     let warnings = std::mem::take(&mut findings.warnings);
     let policy = policy(&file, bytes_max);
@@ -49,7 +51,7 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, runtime: &Path, findings: &
         wait: file.start.wait.0,
         missing_topics_end: file.start.missing_topics == file::MissingTopics::Exit,
     };
-    Some(Config { pipeline, policy, kafka, plugin, writing, start, control, warnings })
+    Some(Config { pipeline, policy, kafka, decoding, plugin, writing, start, control, warnings })
 }
 
 /// Names that must not be empty, or must be what they stand for.

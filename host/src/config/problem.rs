@@ -143,7 +143,7 @@ impl Source {
     fn may_hold_secret(&self, start: usize, end: usize) -> bool {
         let section =
             self.text[..start].lines().rev().find(|line| line.trim_start().starts_with('[')).unwrap_or_default();
-        let inside = ["settings", "properties"].iter().any(|word| section.contains(word));
+        let inside = ["settings", "properties", "schema_registry"].iter().any(|word| section.contains(word));
         let notation_without_sections = !self.text.lines().any(|line| line.trim_start().starts_with('['));
         inside || notation_without_sections || secret::sounds_secret(&self.text[start..end])
     }

@@ -76,7 +76,7 @@ impl JsonSchema for Secret {
         "Setting".into()
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        scalar_schema("A setting, handed to the plugin as text and never printed")
+        scalar_schema("A text that is never printed")
     }
 }
 

@@ -44,9 +44,10 @@ impl Serialize for Secret {
     }
 }
 
-/// True for the path of a value that may be a secret: every setting of the plugin, and Kafka properties that sound like it.
+/// True for the path of a value that may be a secret: every setting of the plugin, who we are to the schema
+/// registry, and Kafka properties that sound like it.
 pub(crate) fn is_secret_path(path: &str) -> bool {
-    if path.starts_with("plugin.settings.") {
+    if path.starts_with("plugin.settings.") || ["schema_registry.password", "schema_registry.token"].contains(&path) {
         return true;
     }
     let property = path.strip_prefix("kafka.properties.").or_else(|| path.strip_prefix("producer.properties."));

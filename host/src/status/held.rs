@@ -15,6 +15,8 @@ pub(crate) struct Held {
     pub(crate) reason: HeldReason,
     /// Where the batch lies that it is about.
     pub(crate) positions: Option<String>,
+    /// What the machine does not know of the cause.
+    pub(crate) detail: Option<String>,
 }
 
 /// A way to go on.
@@ -55,7 +57,7 @@ impl Held {
 
     /// What it is about and why, in one text.
     pub(crate) fn words(&self, topics: &impl TopicNames) -> String {
-        held_words(&self.reason, topics)
+        self.detailed(held_words(&self.reason, topics))
     }
 
     /// The partition that is held; none where everything is.
@@ -65,7 +67,14 @@ impl Held {
 
     /// Why, without the place.
     pub(crate) fn why(&self) -> String {
-        trouble_words(&self.reason).1
+        self.detailed(trouble_words(&self.reason).1)
+    }
+
+    fn detailed(&self, words: String) -> String {
+        match &self.detail {
+            Some(detail) => format!("{words}: {detail}"),
+            None => words,
+        }
     }
 
     /// The ways to go on, the lightest first, each with what has to come before it. Only where there is a place for what is

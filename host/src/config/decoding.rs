@@ -1,0 +1,241 @@
+//! What the bytes of keys and values are, as the decoder wants to hear it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use gristmill_decode::{self as decode, Format, MessageSource, RegistryAuth, RegistrySettings, Source};
+use gristmill_kafka::is_pattern;
+use regex::Regex;
+
+use super::file::{ConfigFile, FormatName, RegistrySection, TopicSection};
+use super::findings::Findings;
+use super::quantity::Span;
+use super::secret::Secret;
+
+/// What the bytes of keys and values are.
+#[derive(Clone, Debug, Default)]
+pub struct DecodingConfig {
+    /// Topics whose records are decoded, as they stand in `kafka.topics`, patterns behind names. Empty: none.
+    pub topics: Vec<TopicFormats>,
+    /// Where schemas come from that no file is named for.
+    pub registry: Option<RegistryConfig>,
+}
+
+/// What the records of some topics are.
+#[derive(Clone, Debug)]
+pub struct TopicFormats {
+    /// Which topics.
+    pub topics: TopicMatch,
+    /// What keys are.
+    pub key: Format,
+    /// What values are.
+    pub value: Format,
+}
+
+/// Which topics something is about.
+#[derive(Clone, Debug)]
+pub enum TopicMatch {
+    /// The one of this name.
+    Name(String),
+    /// Those that this pattern matches, and no name.
+    Pattern(Regex),
+}
+
+impl std::fmt::Display for TopicMatch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Pattern(pattern) => f.write_str(pattern.as_str()),
+        }
+    }
+}
+
+impl TopicMatch {
+    /// True when it is about that topic.
+    #[must_use]
+    pub fn is(&self, topic: &str) -> bool {
+        match self {
+            Self::Name(name) => name == topic,
+            Self::Pattern(pattern) => pattern.is_match(topic),
+        }
+    }
+}
+
+/// A schema registry.
+#[derive(Clone, Debug)]
+pub struct RegistryConfig {
+    url: String,
+    user: Option<(String, Secret)>,
+    token: Option<Secret>,
+    ca_file: Option<PathBuf>,
+    request_time_max: Duration,
+}
+
+impl RegistryConfig {
+    /// The same in the decoder's words.
+    #[must_use]
+    pub fn settings(&self) -> RegistrySettings {
+        let secret = |secret: &Secret| decode::Secret::new(secret.reveal());
+        let basic = |(user, password): &(String, Secret)| RegistryAuth::Basic {
+            user: user.clone(),
+            password: secret(password),
+        };
+        let token = self.token.as_ref().map(|token| RegistryAuth::Bearer(secret(token)));
+        RegistrySettings {
+            auth: self.user.as_ref().map(basic).or(token),
+            ca_file: self.ca_file.clone(),
+            request_time_max: self.request_time_max,
+            ..RegistrySettings::new(&self.url)
+        }
+    }
+}
+
+/// Parses, and refuses formats that nothing could be decoded with.
+pub(crate) fn parse(file: &ConfigFile, folder: &Path, findings: &mut Findings) -> DecodingConfig {
+    let registry = file.schema_registry.as_ref().map(|section| registry(section, folder, findings));
+    let mut topics = Vec::new();
+    // Patterns stand behind names, and in the order of `kafka.topics`: the first that matches counts.
+    for (topic, section) in &file.topics {
+        if !file.kafka.topics.contains(topic) {
+            let message = format!(
+                "topics.{topic}: this pipeline does not read it by that name; write it as in kafka.topics ({}), or remove it",
+                file.kafka.topics.join(", ")
+            );
+            findings.refuse(&[&["topics", topic], &["kafka", "topics"]], message);
+        }
+        for side in [Side::keys(section), Side::values(section)] {
+            refuse_misfits(&side, topic, file.schema_registry.is_some(), findings);
+        }
+    }
+    let named = |pattern: bool| file.kafka.topics.iter().filter(move |topic| is_pattern(topic) == pattern);
+    for topic in named(false).chain(named(true)) {
+        let Some(section) = file.topics.get(topic) else { continue };
+        let (key, value) = (Side::keys(section).format(folder), Side::values(section).format(folder));
+        let Some(topics_meant) = topic_match(topic, findings) else { continue };
+        if (&key, &value) != (&Format::Raw, &Format::Raw) {
+            topics.push(TopicFormats { topics: topics_meant, key, value });
+        }
+    }
+    DecodingConfig { topics, registry }
+}
+
+fn topic_match(topic: &str, findings: &mut Findings) -> Option<TopicMatch> {
+    if !is_pattern(topic) {
+        return Some(TopicMatch::Name(topic.to_owned()));
+    }
+    match Regex::new(topic) {
+        Ok(pattern) => Some(TopicMatch::Pattern(pattern)),
+        Err(_) => {
+            let message = format!(
+                "topics.{topic}: this pattern means something to brokers' clients only; write a simpler one, or name the topics"
+            );
+            findings.refuse(&[&["topics", topic]], message);
+            None
+        }
+    }
+}
+
+fn registry(section: &RegistrySection, folder: &Path, findings: &mut Findings) -> RegistryConfig {
+    let path = |key: &'static str| ["schema_registry", key];
+    match (&section.user, &section.password, &section.token) {
+        (Some(_), Some(_), None) | (None, None, _) => {}
+        (Some(_), None, None) => findings.refuse(
+            &[&path("user")],
+            "schema_registry.user needs a password; write schema_registry.password = \"${REGISTRY_PASSWORD}\"".to_owned(),
+        ),
+        (None, Some(_), None) => findings
+            .refuse(&[&path("password")], "schema_registry.password needs schema_registry.user as well".to_owned()),
+        (_, _, Some(_)) => findings.refuse(
+            &[&path("token")],
+            "schema_registry.token stands beside a user or password; the registry knows us by one of them: remove the other"
+                .to_owned(),
+        ),
+    }
+    if section.timeout < Span::millis(100) {
+        let message = format!(
+            "schema_registry.timeout ({}) is over before a registry can answer; write at least \"100ms\"",
+            section.timeout
+        );
+        findings.refuse(&[&path("timeout")], message);
+    }
+    RegistryConfig {
+        url: section.url.clone(),
+        user: section.user.clone().zip(section.password.clone()),
+        token: section.token.clone(),
+        ca_file: section.ca_file.as_ref().map(|file| folder.join(file)),
+        request_time_max: section.timeout.0,
+    }
+}
+
+/// The keys about a topic's keys, or about its values.
+struct Side<'s> {
+    name: &'static str,
+    format: FormatName,
+    schema: Option<&'s str>,
+    message: Option<&'s str>,
+}
+
+impl<'s> Side<'s> {
+    fn keys(section: &'s TopicSection) -> Self {
+        let (schema, message) = (section.key_schema.as_deref(), section.key_message.as_deref());
+        Self { name: "key", format: section.key_format, schema, message }
+    }
+
+    fn values(section: &'s TopicSection) -> Self {
+        let (schema, message) = (section.value_schema.as_deref(), section.value_message.as_deref());
+        Self { name: "value", format: section.value_format, schema, message }
+    }
+
+    fn format(&self, folder: &Path) -> Format {
+        let source = || self.schema.map_or(Source::Registry, |file| Source::File(folder.join(file)));
+        match self.format {
+            FormatName::Raw => Format::Raw,
+            FormatName::Utf8 => Format::Utf8,
+            FormatName::Json => Format::Json,
+            FormatName::JsonSchema => Format::JsonSchema(source()),
+            FormatName::Avro => Format::Avro(source()),
+            FormatName::Protobuf => Format::Protobuf(self.schema.map_or(MessageSource::Registry, |file| {
+                MessageSource::File {
+                    schema: folder.join(file),
+                    message: self.message.unwrap_or_default().to_owned(),
+                }
+            })),
+        }
+    }
+}
+
+/// Refuses a format that lacks what it needs, and what it has no use for.
+fn refuse_misfits(side: &Side<'_>, topic: &str, registry: bool, findings: &mut Findings) {
+    let name = side.name;
+    let keys = [format!("{name}_format"), format!("{name}_schema"), format!("{name}_message")];
+    let [format_path, schema_path, message_path] = keys.each_ref().map(|key| ["topics", topic, key.as_str()]);
+    let has_schema = match side.format {
+        FormatName::Raw | FormatName::Utf8 | FormatName::Json => false,
+        FormatName::JsonSchema | FormatName::Avro | FormatName::Protobuf => true,
+    };
+    if !has_schema && side.schema.is_some() {
+        let message = format!(
+            "topics.{topic}.{name}_schema: nothing is held against a schema with this {name}_format; write \"json-schema\", \"avro\" or \
+             \"protobuf\", or remove it"
+        );
+        findings.refuse(&[&schema_path, &format_path], message);
+    }
+    if has_schema && side.schema.is_none() && !registry {
+        let message = format!(
+            "topics.{topic}.{name}_format needs schemas; name a file in {name}_schema, or write [schema_registry] with url = \"…\""
+        );
+        findings.refuse(&[&format_path], message);
+    }
+    let wants_message = side.format == FormatName::Protobuf && side.schema.is_some();
+    if wants_message && side.message.is_none_or(|message| message.trim().is_empty()) {
+        let message =
+            format!("topics.{topic}.{name}_schema holds many messages; write {name}_message = \"package.Message\"");
+        findings.refuse(&[&schema_path], message);
+    }
+    if !wants_message && side.message.is_some() {
+        let message = format!(
+            "topics.{topic}.{name}_message goes with {name}_format = \"protobuf\" and a {name}_schema only; remove it"
+        );
+        findings.refuse(&[&message_path, &format_path], message);
+    }
+}

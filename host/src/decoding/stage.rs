@@ -1,0 +1,174 @@
+//! The thread that decodes: everything about records passes it, in the order in which it came.
+//!
+//! A registry that does not answer keeps everything behind it waiting, as a batch that fails does: it is no record's fault. What
+//! decoding makes is bounded as what is fetched is: by a budget of bytes, beyond which nothing more is decoded.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use gristmill_core::io::Input;
+use gristmill_core::record::{RecordFacts, Topic};
+use gristmill_kafka::{Credit, Lease, RecordBody};
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::formats::{Decoders, Formats};
+use super::record::{self, Outcome, Unavailable};
+use crate::body::{Body, Decoded};
+
+/// How long a look at the budget takes at most until the next one.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// What the stage says.
+#[derive(Debug)]
+pub(crate) enum News {
+    /// For the machine.
+    Input(Input<Body>),
+    /// Schemas cannot be had; everything waits. Said after each try.
+    Waits {
+        /// Why.
+        reason: String,
+    },
+    /// They can again.
+    GoesOn {
+        /// How long it waited.
+        waited: Duration,
+    },
+}
+
+/// The stage, as the run loop uses it. Dropping it ends the thread once it has nothing to do.
+pub(crate) struct Stage {
+    inputs: Sender<Given>,
+}
+
+/// Something about records, and when it was given to the stage: at that time they had been read.
+struct Given {
+    input: Input<RecordBody>,
+    at: Instant,
+}
+
+impl Stage {
+    /// Starts the thread. `bytes_max` bounds what is decoded and still somewhere in the process; `tell` hears of everything that
+    /// comes out.
+    ///
+    /// # Errors
+    /// The system gives no thread.
+    pub(crate) fn spawn(formats: Formats, bytes_max: u64, tell: UnboundedSender<News>) -> std::io::Result<Self> {
+        let (inputs, given) = channel();
+        let decoding = Decoding { formats, credit: Arc::new(Credit::new(bytes_max)), tell };
+        std::thread::Builder::new().name("decode".to_owned()).spawn(move || decoding.run(&given))?;
+        Ok(Self { inputs })
+    }
+
+    /// True for what has to keep its order with records. Everything else may overtake them: a record of an old reading is known by
+    /// its epoch.
+    pub(crate) fn takes(input: &Input<RecordBody>) -> bool {
+        matches!(input, Input::Fetched(_) | Input::Passed(_) | Input::PositionTrouble { .. })
+    }
+
+    /// Passes something on.
+    pub(crate) fn pass(&self, input: Input<RecordBody>) {
+        // A thread that is gone is noticed where its news end.
+        let _ = self.inputs.send(Given { input, at: Instant::now() });
+    }
+}
+
+/// What the thread works with.
+struct Decoding {
+    formats: Formats,
+    credit: Arc<Credit>,
+    tell: UnboundedSender<News>,
+}
+
+/// The run loop listens no more: the process is on its way out.
+struct Unheard;
+
+impl Decoding {
+    /// Runs until the stage is dropped, or nobody listens.
+    fn run(&self, given: &Receiver<Given>) {
+        for Given { input, at } in given {
+            if self.pass(input, at).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn pass(&self, input: Input<RecordBody>, at: Instant) -> Result<(), Unheard> {
+        let input = match input {
+            Input::Fetched(records) => {
+                while !self.credit.wait(LOOK_AGAIN, &AtomicBool::new(false)) {}
+                Input::Fetched(self.decode_all(records, at)?)
+            }
+            other => other.with_bodies(Body::raw),
+        };
+        self.tell(News::Input(input))
+    }
+
+    fn decode_all(
+        &self,
+        records: Vec<(RecordFacts, RecordBody)>,
+        at: Instant,
+    ) -> Result<Vec<(RecordFacts, Body)>, Unheard> {
+        // Records of a topic follow each other: it is looked up once for all of them.
+        let mut last: Option<(Topic, Option<&Decoders>)> = None;
+        let mut bodies = Vec::with_capacity(records.len());
+        for (facts, original) in records {
+            let topic = facts.partition.topic;
+            let decoders = match last {
+                Some((of, decoders)) if of == topic => decoders,
+                Some(_) | None => self.formats.of(original.topic()),
+            };
+            last = Some((topic, decoders));
+            let outcome = decoders.map(|decoders| self.decode(decoders, &original, at)).transpose()?;
+            bodies.push(self.body(facts, original, outcome.unwrap_or(Outcome::AS_IT_IS)));
+        }
+        Ok(bodies)
+    }
+
+    /// Decodes a record, whatever time it takes until its schema can be had.
+    fn decode(&self, decoders: &Decoders, record: &RecordBody, at: Instant) -> Result<Outcome, Unheard> {
+        let mut since = None;
+        loop {
+            let Unavailable { reason, again_in } = match record::decode(decoders, record.key(), record.value(), at) {
+                Ok(outcome) => {
+                    if let Some(since) = since {
+                        self.tell(News::GoesOn { waited: Instant::elapsed(&since) })?;
+                    }
+                    return Ok(outcome);
+                }
+                Err(unavailable) => unavailable,
+            };
+            since.get_or_insert_with(Instant::now);
+            self.tell(News::Waits { reason })?;
+            std::thread::sleep(again_in);
+        }
+    }
+
+    /// The record with what was made of it, and the facts that follow: its size is that of what the plugin gets.
+    fn body(&self, mut facts: RecordFacts, original: RecordBody, outcome: Outcome) -> (RecordFacts, Body) {
+        let mut lease = Lease::nothing(&self.credit);
+        let decoded = match outcome {
+            Outcome::Decoded { key: None, value: None } => return (facts, Body::raw(original)),
+            Outcome::Decoded { key, value } => {
+                for (made, instead_of) in [(&key, original.key()), (&value, original.value())] {
+                    let Some(made) = made else { continue };
+                    let before = instead_of.map_or(0, <[u8]>::len) as u64;
+                    facts.bytes = facts.bytes.saturating_sub(before) + made.len() as u64;
+                    lease.take(made.len() as u64);
+                }
+                Decoded { key, value, failure: None, _lease: lease }
+            }
+            Outcome::Undecodable(reason) => {
+                facts.undecodable = true;
+                lease.take(reason.len() as u64);
+                Decoded { key: None, value: None, failure: Some(reason), _lease: lease }
+            }
+        };
+        (facts, Body::decoded(original, decoded))
+    }
+
+    fn tell(&self, news: News) -> Result<(), Unheard> {
+        self.tell.send(news).map_err(|_| Unheard)
+    }
+}
