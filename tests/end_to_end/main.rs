@@ -15,6 +15,7 @@ mod clean;
 mod control;
 mod corrupt;
 mod dead_letters;
+mod decoding;
 mod effects;
 mod epochs;
 mod evicted;

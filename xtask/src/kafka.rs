@@ -6,11 +6,9 @@
 mod broker;
 mod install;
 mod log_files;
-mod port;
 mod properties;
 pub mod security;
 pub mod standalone;
-mod watchdog;
 mod witness;
 
 pub use broker::{Broker, Options};

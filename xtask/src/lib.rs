@@ -7,10 +7,15 @@
 
 pub mod commands;
 pub mod host;
+mod installing;
 pub mod kafka;
 pub mod lint;
 pub mod plugins;
+mod port;
+pub mod registry;
+mod signal;
 pub mod suites;
 pub mod tally;
 pub mod tools;
+mod watchdog;
 pub mod workspace;

@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::tally::Tally;
 use crate::tools::{self, Tool};
-use crate::{host, kafka, lint, plugins, workspace};
+use crate::{host, kafka, lint, plugins, registry, workspace};
 
 /// What a suite that cannot run means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +39,7 @@ pub fn test(strictness: Strictness) -> Result<ExitCode> {
     if skipped.is_empty() {
         // Once, here, with its progress visible, instead of inside the first test that wants a broker.
         kafka::Installation::ready().context("cannot set Kafka up")?;
+        registry::installed()?;
     }
     host::build(host::Build::Development)?;
 
@@ -93,6 +94,7 @@ pub fn chaos(filter: &[&str]) -> Result<ExitCode> {
     tools::require(tools::FOR_KAFKA)?;
     plugins::build()?;
     kafka::Installation::ready().context("cannot set Kafka up")?;
+    registry::installed()?;
     let mut command = workspace::cargo();
     command.args(["test", "--workspace", "--test", "end_to_end", "--", "--nocapture", "--test-threads=1"]);
     command.args(filter).env("GRISTMILL_LONG", "1");

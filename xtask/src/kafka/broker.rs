@@ -13,8 +13,10 @@ use anyhow::{Context, Result, bail};
 
 use crate::kafka::install::{Installation, copy_folder};
 use crate::kafka::security::{self, SecureListener};
-use crate::kafka::watchdog::Watchdog;
-use crate::kafka::{port, properties};
+use crate::kafka::properties;
+use crate::port;
+use crate::signal::send_signal;
+use crate::watchdog::Watchdog;
 
 /// A broker is there in two seconds on a quiet machine; this is for a machine that compiles meanwhile.
 const START_WITHIN: Duration = Duration::from_secs(90);
@@ -302,16 +304,6 @@ impl Drop for Broker {
             let _ = fs::remove_dir_all(&self.folder);
         }
     }
-}
-
-/// Sends a signal by name, through the shell's own `kill`, which every system has.
-pub(super) fn send_signal(name: &str, process: u32) -> Result<()> {
-    let command = format!("kill -s {name} {process}");
-    let status = Command::new("sh").args(["-c", &command]).status().context("cannot start sh")?;
-    if !status.success() {
-        bail!("cannot send {name} to process {process}");
-    }
-    Ok(())
 }
 
 fn new_folder() -> Result<PathBuf> {

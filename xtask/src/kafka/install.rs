@@ -2,7 +2,7 @@
 //!
 //! It must not know what brokers are used for.
 
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::kafka::broker::Broker;
+use crate::installing::{self, note, step};
 use crate::{tools, workspace};
 
 const POM: &str = include_str!("pom.xml");
@@ -43,11 +44,7 @@ impl Installation {
 
     fn make(folder: &Path) -> Result<Self> {
         tools::require(tools::FOR_KAFKA)?;
-        fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        let lock =
-            File::create(folder.join("lock")).context("cannot create the lock file of the Kafka installation")?;
-        lock.lock().context("cannot lock the Kafka installation")?;
-
+        let _lock = installing::lock(folder)?;
         step(folder, "lib", fetch_jars)?;
         let class_path = class_path(&folder.join("lib"))?;
         let made = Self { folder: folder.to_owned(), class_path };
@@ -184,21 +181,6 @@ fn folder() -> PathBuf {
     workspace::target_dir().join("kafka").join(EDITION)
 }
 
-/// Makes one part of the installation under another name and gives it its own only when it is whole, so that an
-/// interrupted run leaves nothing that looks finished.
-fn step(folder: &Path, name: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
-    let finished = folder.join(name);
-    if finished.is_dir() {
-        return Ok(());
-    }
-    let unfinished = folder.join(format!("{name}.unfinished"));
-    if unfinished.exists() {
-        fs::remove_dir_all(&unfinished).with_context(|| format!("cannot remove {}", unfinished.display()))?;
-    }
-    make(&unfinished)?;
-    fs::rename(&unfinished, &finished).with_context(|| format!("cannot move {name} into place"))
-}
-
 fn fetch_jars(target: &Path) -> Result<()> {
     note("fetching Kafka's jars with Maven (40 MB)");
     fs::create_dir_all(target).context("cannot create the folder of the jars")?;
@@ -257,9 +239,4 @@ pub(super) fn class_of(command: &Command) -> String {
         .skip_while(|word| !word.starts_with("org.apache") && !word.starts_with("kafka."))
         .collect::<Vec<_>>()
         .join(" ")
-}
-
-#[expect(clippy::print_stderr, reason = "progress is for the person who waits, and must stay out of the output")]
-fn note(text: &str) {
-    eprintln!("xtask: {text}");
 }

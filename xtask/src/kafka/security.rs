@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use crate::kafka::port;
+use crate::port;
 use crate::tools;
 
 /// The user that a secure listener knows, by any of its mechanisms.

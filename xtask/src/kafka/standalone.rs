@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::kafka::broker::{self, Broker, Options};
 use crate::kafka::install::Installation;
+use crate::signal::send_signal;
 use crate::workspace;
 
 /// The tools that most people need, by their class names.
@@ -69,7 +70,7 @@ pub fn tool(class: &str, arguments: &[&str]) -> Result<()> {
 pub fn down() -> Result<()> {
     match noted()? {
         Some(noted) if noted.runs() => {
-            broker::send_signal("KILL", noted.process)?;
+            send_signal("KILL", noted.process)?;
             noted.remove_folder()?;
             println!("stopped the broker at {} (process {})", noted.address, noted.process);
         }

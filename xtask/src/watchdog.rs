@@ -1,4 +1,4 @@
-//! Makes sure that no broker outlives the process that started it, however that process ends.
+//! Makes sure that no server outlives the process that started it, however that process ends.
 //!
 //! It must not know what it guards: a process and a folder.
 
@@ -11,11 +11,11 @@ use anyhow::{Context, Result};
 /// gone, for whatever reason, reading it ends, and the shell kills the process and removes the folder. A `Drop` alone
 /// is not enough: statics are never dropped, and a killed process drops nothing.
 #[derive(Debug)]
-pub(super) struct Watchdog(Child);
+pub(crate) struct Watchdog(Child);
 
 impl Watchdog {
     /// Guards a process, and a folder where one is given.
-    pub(super) fn over(process: u32, folder: Option<&Path>) -> Result<Self> {
+    pub(crate) fn over(process: u32, folder: Option<&Path>) -> Result<Self> {
         // Removed until it is gone: the process may still be writing while it dies.
         let script = "trap '' INT TERM HUP; read -r _; kill -KILL \"$1\" 2>/dev/null; [ -n \"$2\" ] || exit 0; \
                       for _ in 1 2 3 4 5; do rm -rf \"$2\"; [ -e \"$2\" ] || exit 0; sleep 1; done";
@@ -26,7 +26,7 @@ impl Watchdog {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .context("cannot start the watchdog of a broker")?;
+            .context("cannot start the watchdog of a server")?;
         Ok(Self(child))
     }
 }

@@ -15,7 +15,7 @@ const FIRST: u16 = 20_000;
 const COUNT: u16 = 12_000;
 
 /// Returns a port on which nobody listens right now. Somebody else may take it before the caller does: try again then.
-pub(super) fn free() -> Result<u16> {
+pub(crate) fn free() -> Result<u16> {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let start = start();
     for _ in 0..COUNT {
