@@ -88,8 +88,8 @@ pub(crate) fn run(config: impl FnOnce() -> Result<Config, Exit> + Send + 'static
             move || Ok((Formats::load(&config.decoding)?, loading::plugin(&config)?))
         };
         let loaded = loading::aside(load, asked, hears).await;
-        let built = loaded
-            .and_then(|(formats, plugin)| build(Loaded { config, formats, plugin, identity, clock }, company));
+        let built =
+            loaded.and_then(|(formats, plugin)| build(Loaded { config, formats, plugin, identity, clock }, company));
         match built {
             Ok(runner) => runner.run().await,
             Err(exit) => exit,

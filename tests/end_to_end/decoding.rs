@@ -123,15 +123,15 @@ fn framed(id: u32, rest: &[u8]) -> Vec<u8> {
 }
 
 /// The order of a book: 7 copies of "ab".
-const AVRO: &str = r#"{"type":"record","name":"Order","fields":[{"name":"copies","type":"long"},{"name":"title","type":"string"}]}"#;
+const AVRO: &str =
+    r#"{"type":"record","name":"Order","fields":[{"name":"copies","type":"long"},{"name":"title","type":"string"}]}"#;
 const AVRO_DATUM: &[u8] = b"\x0e\x04ab";
-const PROTOBUF: &str =
-    "syntax = \"proto3\"; package shop; message Order { int64 copies = 1; string title = 2; }";
+const PROTOBUF: &str = "syntax = \"proto3\"; package shop; message Order { int64 copies = 1; string title = 2; }";
 /// The first message of the file, and then its fields.
 const PROTOBUF_DATUM: &[u8] = b"\x00\x08\x07\x12\x02ab";
 const JSON: &str = r#"{"type":"object","required":["copies"],"properties":{"copies":{"type":"integer"}}}"#;
 
-/// A real registry: each language's data reach the plugin as JSON; what names no schema, one of another language, or is cut short is
+/// D9, by a real registry: each language's data reach the plugin as JSON; what names no schema, one of another language, or is cut short is
 /// put aside.
 #[test]
 fn data_with_registered_schemas_reach_the_plugin_as_json() {

@@ -1,6 +1,7 @@
 //! Tests of reading a configuration as a whole: text in, `Config` or problems out.
 
 mod bounds;
+mod decoding;
 mod refused;
 mod writing;
 

@@ -61,3 +61,48 @@ impl Formats {
         self.topics.iter().find(|(topics, _)| topics.is(topic)).map(|(_, decoders)| decoders)
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::config;
+
+    /// What a configuration with this at its end says about decoding.
+    pub(in crate::decoding) fn config(more: &str) -> DecodingConfig {
+        let text = format!(
+            "[kafka]\nbootstrap_servers = \"localhost:9092\"\ngroup_id = \"g\"\nauto_offset_reset = \"earliest\"\n\
+             topics = [\"^orders\\\\..*\", \"^.*\\\\.new$\", \"orders\", \"orders.old\"]\n[plugin]\npath = \"p.wasm\"\n{more}"
+        );
+        config::load_toml(&text, "g.toml").unwrap_or_else(|error| panic!("{error}")).config.decoding
+    }
+
+    #[test]
+    fn a_topic_has_the_formats_of_its_name_then_those_of_the_first_pattern_that_it_matches() {
+        let formats = Formats::load(&config(
+            "[topics.\"orders.old\"]\nkey_format = \"json\"\n[topics.\"^.*\\\\.new$\"]\nvalue_format = \"utf8\"\n\
+             [topics.\"^orders\\\\..*\"]\nvalue_format = \"json\"",
+        ));
+        let formats = formats.unwrap().unwrap();
+        assert!(formats.of("orders.old").unwrap().value.is_raw());
+        let takes = |topic: &str| formats.of(topic).unwrap().value.decode(b"no json", Instant::now()).is_ok();
+        assert!(!takes("orders.new") && takes("bills.new"));
+        assert!(formats.of("orders").is_none());
+    }
+
+    #[test]
+    fn where_everything_is_raw_nothing_is_decoded() {
+        assert!(Formats::load(&config("")).unwrap().is_none());
+        assert!(Formats::load(&config("[topics.orders]\nvalue_format = \"raw\"")).unwrap().is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_used_names_the_topic_or_the_registry() {
+        let told = |more: &str| Formats::load(&config(more)).unwrap_err().to_string();
+        let missing = told("[topics.orders]\nvalue_format = \"avro\"\nvalue_schema = \"no/such.avsc\"");
+        assert!(missing.starts_with("topics.orders: cannot read the schema no/such.avsc: "), "{missing}");
+        let url = told("[topics.orders]\nvalue_format = \"avro\"\n[schema_registry]\nurl = \"localhost:8081\"");
+        assert!(url.starts_with("schema_registry: the url of the registry "), "{url}");
+    }
+}

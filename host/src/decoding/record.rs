@@ -49,7 +49,11 @@ pub(crate) fn decode(
 }
 
 /// What the plugin gets instead of these bytes, where it is not they; or why they are not what they should be.
-fn part(decoder: &Decoder, bytes: Option<&[u8]>, read_at: Instant) -> Result<Result<Option<Vec<u8>>, String>, Unavailable> {
+fn part(
+    decoder: &Decoder,
+    bytes: Option<&[u8]>,
+    read_at: Instant,
+) -> Result<Result<Option<Vec<u8>>, String>, Unavailable> {
     let Some(bytes) = bytes else { return Ok(Ok(None)) };
     match decoder.decode(bytes, read_at) {
         Ok(Cow::Owned(decoded)) => Ok(Ok(Some(decoded))),
@@ -57,5 +61,51 @@ fn part(decoder: &Decoder, bytes: Option<&[u8]>, read_at: Instant) -> Result<Res
         Ok(Cow::Borrowed(kept)) => Ok(Ok((kept.len() != bytes.len()).then(|| kept.to_vec()))),
         Err(Failure::Undecodable(reason)) => Ok(Err(reason.to_string())),
         Err(Failure::Unavailable { reason, again_in }) => Err(Unavailable { reason: reason.to_string(), again_in }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::decoding::Formats;
+    use crate::decoding::formats::tests::config;
+
+    fn json() -> Formats {
+        Formats::load(&config("[topics.orders]\nkey_format = \"utf8\"\nvalue_format = \"json\"")).unwrap().unwrap()
+    }
+
+    fn decoded(key: Option<&[u8]>, value: Option<&[u8]>) -> Outcome {
+        decode(json().of("orders").unwrap(), key, value, Instant::now()).unwrap()
+    }
+
+    #[test]
+    fn d9_null_is_handed_over_as_null_and_the_empty_value_is_no_json() {
+        assert_eq!(decoded(None, None), Outcome::AS_IT_IS);
+        assert_eq!(decoded(Some(b"k"), None), Outcome::AS_IT_IS);
+        let Outcome::Undecodable(reason) = decoded(None, Some(b"")) else { panic!("the empty value is no JSON") };
+        assert!(reason.starts_with("the value: "), "{reason}");
+    }
+
+    #[test]
+    fn what_keeps_its_bytes_is_not_copied() {
+        assert_eq!(decoded(Some(b"k"), Some(b"{\"a\": 1}")), Outcome::AS_IT_IS);
+    }
+
+    #[test]
+    fn a_bad_key_is_named_as_such() {
+        let Outcome::Undecodable(reason) = decoded(Some(b"\xff"), Some(b"nor this")) else { panic!("it is no UTF-8") };
+        assert!(reason.starts_with("the key: "), "{reason}");
+    }
+
+    #[test]
+    fn a_registry_that_is_not_there_says_nothing_about_the_record() {
+        let text = "[topics.orders]\nvalue_format = \"avro\"\n[schema_registry]\nurl = \"http://127.0.0.1:1\"";
+        let formats = Formats::load(&config(text)).unwrap().unwrap();
+        let decoders = formats.of("orders").unwrap();
+        let unavailable = decode(decoders, None, Some(b"\0\0\0\0\x07\x0e"), Instant::now()).unwrap_err();
+        assert!(unavailable.reason.contains("schema 7: the registry cannot be reached"), "{unavailable:?}");
+        // What has no schema's id in front needs no registry to be wrong.
+        let outcome = decode(decoders, None, Some(b"\x07"), Instant::now()).unwrap();
+        assert!(matches!(outcome, Outcome::Undecodable(_)), "{outcome:?}");
     }
 }

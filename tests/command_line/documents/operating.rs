@@ -55,7 +55,7 @@ fn the_live_line_is_the_one_that_is_drawn() {
     let sources = ["host/src/cli/live.rs", "host/src/live.rs", "host/src/start_watch.rs"].map(file).concat();
     for line in shown.text.lines().skip(1) {
         let line = line.split('…').next().unwrap().trim_end_matches(" · ");
-        let detail = line.split_once(": ").filter(|_| !line.starts_with("waiting")).map_or(line, |(_, detail)| detail);
+        let detail = line.split_once(": ").filter(|_| !line.starts_with("waiting,")).map_or(line, |(_, detail)| detail);
         assert!(sources.contains(&format!("\"{detail}")), "{detail}");
     }
 }
