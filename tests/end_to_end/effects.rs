@@ -158,8 +158,16 @@ fn a_sink_without_its_topic_holds_until_it_is_there() {
     assert_eq!(found(&copies).len(), 10);
 }
 
-/// C1, D1: of many records one in a hundred is rejected and one in a hundred emitted, and hosts are killed with -9. Whatever was
-/// committed is written: none is missing on either topic, and none is there that must not be.
+/// What a record of the test below is: of a hundred one is rejected and emitted, and one does not decode.
+fn value_of(number: i64) -> Vec<u8> {
+    match number % 100 {
+        50 => format!("{{\"n\": {number}, \"no json\"").into_bytes(),
+        _ => format!("{{\"n\": {number}, \"text\": \"{number:060}\"}}").into_bytes(),
+    }
+}
+
+/// C1, D1, D3, D9: of many records one in a hundred does not decode, one is rejected and one emitted, and hosts are killed with -9.
+/// Whatever was committed is written: none is missing on either topic, none is there that must not be, and each has its bytes.
 #[test]
 fn hosts_that_are_killed_lose_nothing_of_what_had_to_be_written() {
     let (kills, records) = if long() { (20, 25_000) } else { (4, 5_000) };
@@ -167,36 +175,48 @@ fn hosts_that_are_killed_lose_nothing_of_what_had_to_be_written() {
     let (pipeline, letters) = with_letters(pipeline);
     let pipeline = pipeline.batches_of(500).set("batch", "max_wait", "\"200ms\"").setting("pause_ms", "5");
     let pipeline = pipeline.setting("reject_every", "100").setting("emit_every", "100");
-    let loaded = pipeline.load(4, records);
-    let mut chance = Chance::new();
+    let formats = format!("topics.{:?}", pipeline.topic);
+    let pipeline = pipeline.set(&formats, "value_format", "\"json\"").set(&formats, "key_format", "\"utf8\"");
+    let loaded = pipeline.load_values(4, records, value_of);
+    // Where records are put: the topic, the headers that say where they came from, and which offsets belong there.
+    let emitted: (&str, &str, fn(i64) -> bool) = (&copies, "gristmill.source", |offset| offset % 100 == 0);
+    let put_aside: (&str, &str, fn(i64) -> bool) = (&letters, "gristmill.origin", |offset| offset % 50 == 0);
+    let due = |upto: &BTreeMap<i32, i64>, is_due: fn(i64) -> bool| -> Vec<(i32, i64)> {
+        upto.iter()
+            .flat_map(|(&partition, &end)| (0..end).map(move |at| (partition, at)))
+            .filter(|it| is_due(it.1))
+            .collect()
+    };
+    let (mut chance, mut lines) = (Chance::new(), Vec::new());
     for _ in 0..kills {
         let host = pipeline.run();
         wait_until_handed_over(&host, 1 + i64::try_from(chance.below(records * 4 / (kills + 1))).unwrap(), SOON);
         chance.let_pass(std::time::Duration::from_millis(40));
-        let _ = host.kill();
+        lines.extend(host.kill());
         let committed = pipeline.committed();
-        let due = |offset: &i64| offset % 100 == 0;
-        let wanted: Vec<_> = committed
-            .iter()
-            .flat_map(|(&partition, &next)| (0..next).filter(due).map(move |at| (partition, at)))
-            .collect();
-        for (topic, prefix) in [(&copies, "gristmill.source"), (&letters, "gristmill.origin")] {
+        for (topic, prefix, is_due) in [emitted, put_aside] {
             let written = origins(&found(topic), prefix);
-            let missing: Vec<_> = wanted.iter().filter(|place| !written.contains_key(place)).collect();
+            let missing: Vec<_> =
+                due(&committed, is_due).into_iter().filter(|place| !written.contains_key(place)).collect();
             assert!(missing.is_empty(), "committed and not on {topic}: {missing:?}");
         }
     }
     let host = pipeline.run();
     pipeline.wait_until_committed(&loaded.end_offsets(), SOON * 3);
-    stop(host);
-    for (topic, prefix) in [(copies, "gristmill.source"), (letters, "gristmill.origin")] {
-        let written = origins(&found(&topic), prefix);
-        let wanted: Vec<_> = loaded
-            .end_offsets()
-            .iter()
-            .flat_map(|(&partition, &end)| (0..end).step_by(100).map(move |at| (partition, at)))
-            .collect();
-        assert_eq!(written.keys().copied().collect::<Vec<_>>(), wanted, "{topic}");
+    lines.extend(stop(host));
+    let undecodable = due(&loaded.end_offsets(), |offset| offset % 100 == 50);
+    let unseen: Vec<String> =
+        undecodable.iter().map(|(partition, at)| format!("{partition}: {at}..{}", at + 1)).collect();
+    assert_eq!(Seen::from_lines(&lines).missing(&loaded), unseen.join(", "), "every other record was handed over");
+    for (topic, prefix, is_due) in [emitted, put_aside] {
+        let written = origins(&found(topic), prefix);
+        assert_eq!(written.keys().copied().collect::<Vec<_>>(), due(&loaded.end_offsets(), is_due), "{topic}");
         println!("{topic}: {} places, {} records", written.len(), written.values().sum::<u32>());
+    }
+    for letter in found(&letters) {
+        let offset: i64 = letter.header("gristmill.origin.offset").unwrap().parse().unwrap();
+        let class = if offset % 100 == 50 { "undecodable" } else { "rejected" };
+        assert_eq!(letter.header("gristmill.failure.class").as_deref(), Some(class), "{offset}");
+        assert_eq!(letter.value, Some(value_of(offset)), "{offset}");
     }
 }

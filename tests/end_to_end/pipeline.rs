@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use gristmill_tests::{
-    Ending, Host, Loaded, Seen, create_topic, load, load_compressed, load_more, plugin, put, put_in_transaction,
-    recreate_topic, unique,
+    Ending, Host, Loaded, Seen, create_topic, load, load_compressed, load_more, load_values, plugin, put,
+    put_in_transaction, recreate_topic, unique,
 };
 use xtask::kafka::Broker;
 
@@ -44,6 +44,14 @@ impl<'b> Pipeline<'b> {
     pub(crate) fn load(&self, partitions: i32, records: u64) -> Loaded {
         create_topic(&self.broker.bootstrap(), &self.topic, partitions);
         load(&self.broker.bootstrap(), &self.topic, partitions, records)
+    }
+
+    /// Creates the topic and puts records into it whose values are the caller's, by their offset.
+    pub(crate) fn load_values(&self, partitions: i32, records: u64, value: impl Fn(i64) -> Vec<u8>) -> Loaded {
+        create_topic(&self.broker.bootstrap(), &self.topic, partitions);
+        let mut loaded = Loaded { partitions: (0..partitions).map(|partition| (partition, 0..0)).collect() };
+        load_values(&self.broker.bootstrap(), &self.topic, &mut loaded, records, "none", value);
+        loaded
     }
 
     /// Puts more records into the topic.

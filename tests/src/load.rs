@@ -106,6 +106,22 @@ pub fn load_more(bootstrap: &str, topic: &str, loaded: &mut Loaded, records: u64
 ///
 /// As [`load_more`].
 pub fn load_compressed(bootstrap: &str, topic: &str, loaded: &mut Loaded, records: u64, codec: &str) {
+    load_values(bootstrap, topic, loaded, records, codec, |number| format!("{number:0100}").into_bytes());
+}
+
+/// The same, with values of the caller's, by the number of each record within this call and its partition.
+///
+/// # Panics
+///
+/// As [`load_more`].
+pub fn load_values(
+    bootstrap: &str,
+    topic: &str,
+    loaded: &mut Loaded,
+    records: u64,
+    codec: &str,
+    value: impl Fn(i64) -> Vec<u8>,
+) {
     let producer: Result<ThreadedProducer<Acknowledged>, _> = settings(bootstrap)
         .set("enable.idempotence", "true")
         .set("compression.type", codec)
@@ -115,7 +131,7 @@ pub fn load_compressed(bootstrap: &str, topic: &str, loaded: &mut Loaded, record
         .create_with_context(Acknowledged::default());
     let producer = producer.unwrap_or_else(|error| panic!("cannot make a producer: {error}"));
     for number in 0..i64::try_from(records).unwrap_or(i64::MAX) {
-        let value = format!("{number:0100}");
+        let value = value(number);
         for (partition, range) in &loaded.partitions {
             let key = format!("{partition}-{}", range.end + number);
             let mut record = BaseRecord::to(topic).partition(*partition).key(&key).payload(&value);
