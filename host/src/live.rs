@@ -74,6 +74,7 @@ pub(crate) fn detail(now: Moment, status: &Status, start: &StartWatch, waits: St
 fn words(now: Moment, state: &State<'_>, more_held: usize, waits: StopWaits) -> Option<String> {
     match state {
         State::Waiting { attempt, reason, .. } => Some(format!("attempt {attempt} failed: {reason}")),
+        State::WaitingForBrokers { reason } => Some((*reason).to_owned()),
         State::WaitingForSchemas { reason } => Some(format!("no schemas: {reason}")),
         State::Held { reason, .. } if more_held > 0 => Some(format!("{reason} (and {more_held} more)")),
         State::Held { reason, .. } => Some((*reason).to_owned()),

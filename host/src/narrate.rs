@@ -10,7 +10,7 @@ use tracing::field::{DisplayValue, display};
 use tracing::{debug, error, info, trace, warn};
 
 use crate::excerpt::short_reason;
-use crate::telemetry::{Mention, RetryLog};
+use crate::telemetry::{LetterLog, Mention, RetryLog};
 use crate::whereabouts::Whereabouts;
 
 /// Finds the name of a topic by its number.
@@ -22,10 +22,17 @@ pub(crate) trait TopicNames {
 /// How often a batch that fails again and again is mentioned after its second time.
 const RETRY_WINDOW: Duration = Duration::from_secs(60);
 
+/// How often dead letters are mentioned.
+const LETTER_WINDOW: Duration = Duration::from_secs(60);
+
+/// What a batch fails of that the plugin is done with.
+pub(crate) const NOT_WRITTEN: &str = "what has to be written before the commit was not";
+
 /// Tells the machine's reports as log lines.
 #[derive(Debug)]
 pub(crate) struct Narrator {
     retries: RetryLog,
+    letters: LetterLog,
     /// False while a batch that is read again for each attempt fails too often to be mentioned.
     rewinds_are_news: bool,
     whereabouts: Whereabouts,
@@ -33,7 +40,12 @@ pub(crate) struct Narrator {
 
 impl Narrator {
     pub(crate) fn new() -> Self {
-        Self { retries: RetryLog::new(RETRY_WINDOW), rewinds_are_news: true, whereabouts: Whereabouts::default() }
+        Self {
+            retries: RetryLog::new(RETRY_WINDOW),
+            letters: LetterLog::new(LETTER_WINDOW),
+            rewinds_are_news: true,
+            whereabouts: Whereabouts::default(),
+        }
     }
 
     /// Notes where a batch lies that is handed over now, so that its failure can be told with its place.
@@ -81,7 +93,7 @@ impl Narrator {
                 self.rewinds_are_news = true;
                 trace!(batch = batch.0, records, "the batch is done");
             }
-            Report::Waiting { .. } | Report::GivenUp { .. } | Report::Cut { .. } => {
+            Report::Waiting { .. } | Report::WriteFailed { .. } | Report::GivenUp { .. } | Report::Cut { .. } => {
                 self.tell_failed(now, report, topics)
             }
             Report::Rewound { targets } => {
@@ -96,6 +108,17 @@ impl Narrator {
             }
             Report::Produced { letters, emitted } => {
                 debug!(dead_letters = letters.len() as u64, emitted, "what the batch made is written");
+                if let Some(written) = self.letters.written(now, letters) {
+                    let classes: Vec<String> =
+                        written.iter().map(|(class, count)| format!("{count} {class}")).collect();
+                    let dead_letters: u64 = written.values().sum();
+                    warn!(
+                        dead_letters,
+                        classes = classes.join(", "),
+                        "records were put aside; more are mentioned once in {} s",
+                        LETTER_WINDOW.as_secs()
+                    );
+                }
             }
             Report::PluginSwitched { from, to } => info!(from = from.0, to = to.0, "switched the plugin"),
         }
@@ -108,6 +131,11 @@ impl Narrator {
                 let what = if *fault { "the plugin broke" } else { "the plugin said retryable" };
                 let reason = format!("{what}: {}", short_reason(reason));
                 self.tell_waiting(now, *batch, *attempt, *delay, &reason, topics);
+            }
+            // Its number is that of the tries in a row, so that it is mentioned as often as one that fails so often.
+            Report::WriteFailed { batch, tries, delay, reason } => {
+                let reason = format!("{NOT_WRITTEN}: {}", short_reason(reason));
+                self.tell_waiting(now, *batch, *tries, *delay, &reason, topics);
             }
             Report::GivenUp { batch, attempt, reason } => {
                 let positions = self.positions(*batch, topics);

@@ -23,7 +23,7 @@ pub(crate) use self::progress::Progress;
 use self::schemas::SchemaWait;
 pub(crate) use self::tell::Blocked;
 use self::undecodable::Undecodable;
-use crate::narrate::{TopicNames, trouble_words};
+use crate::narrate::{NOT_WRITTEN, TopicNames, trouble_words};
 use crate::whereabouts::Whereabouts;
 
 /// What the host is doing. Borrows its texts, since it is asked for with every input.
@@ -37,6 +37,8 @@ pub(crate) enum State<'s> {
     Running,
     /// A batch failed and waits for its next attempt.
     Waiting { attempt: u32, until: Moment, reason: &'s str },
+    /// What a batch made was not acknowledged before, and is being written again.
+    WaitingForBrokers { reason: &'s str },
     /// The schema registry does not answer, and the next records need it.
     WaitingForSchemas { reason: &'s str },
     /// Blocked on purpose.
@@ -56,7 +58,7 @@ impl State<'_> {
             Self::Starting => "starting",
             Self::Joining => "joining",
             Self::Running => "running",
-            Self::Waiting { .. } | Self::WaitingForSchemas { .. } => "waiting",
+            Self::Waiting { .. } | Self::WaitingForBrokers { .. } | Self::WaitingForSchemas { .. } => "waiting",
             Self::Held { .. } => "held",
             Self::Paused => "paused",
             Self::Draining { .. } => "draining",
@@ -75,6 +77,8 @@ pub(crate) struct Status {
     /// The texts of what is held, for the state. Made once, since the state is asked for often.
     held_words: BTreeMap<Option<Partition>, String>,
     in_hand: Option<InHand>,
+    /// The batch that the plugin was done with last, until the next one is handed over.
+    done: Option<InHand>,
     schemas: Option<SchemaWait>,
     undecodable: Undecodable,
     whereabouts: Whereabouts,
@@ -100,6 +104,7 @@ impl Status {
             held: BTreeMap::new(),
             held_words: BTreeMap::new(),
             in_hand: None,
+            done: None,
             schemas: None,
             undecodable: Undecodable::default(),
             whereabouts: Whereabouts::default(),
@@ -121,6 +126,8 @@ impl Status {
         }
         if self.batch_out().is_some() {
             Some("the running batch")
+        } else if self.is_writing() {
+            Some("what has to be written")
         } else {
             (self.commits_out > 0).then_some("a commit")
         }
@@ -131,8 +138,13 @@ impl Status {
         let in_hand = self.in_hand.as_ref()?;
         match in_hand.stands {
             Stands::Out { since } => Some((in_hand.records, since)),
-            Stands::Answered | Stands::Waits { .. } => None,
+            Stands::Answered | Stands::Writes { .. } | Stands::Waits { .. } => None,
         }
+    }
+
+    /// True while the brokers are to acknowledge what a batch made.
+    fn is_writing(&self) -> bool {
+        self.in_hand.as_ref().is_some_and(|in_hand| matches!(in_hand.stands, Stands::Writes { .. }))
     }
 
     /// True once the end has begun.
@@ -167,6 +179,9 @@ impl Status {
         match &self.in_hand {
             Some(InHand { attempt, stands: Stands::Waits { until, .. }, failing: Some(failing), .. }) => {
                 State::Waiting { attempt: *attempt, until: *until, reason: &failing.reason }
+            }
+            Some(InHand { stands: Stands::Writes { .. }, failing: Some(failing), .. }) => {
+                State::WaitingForBrokers { reason: &failing.reason }
             }
             Some(_) | None if self.assigned.is_empty() => State::Joining,
             Some(_) => State::Running,
@@ -241,7 +256,13 @@ impl Status {
             Action::Leave => (self.ending, self.leaving) = (Some(now), true),
             Action::Stopped(_) => self.stopped = true,
             Action::Commit { .. } => self.commits_out += 1,
-            Action::Produce(_) => {}
+            // What is done is not, until it is written.
+            Action::Produce(_) => {
+                self.in_hand = self.done.take().or(self.in_hand.take());
+                if let Some(in_hand) = &mut self.in_hand {
+                    in_hand.stands = Stands::Writes { since: now };
+                }
+            }
             Action::Cancel(_) | Action::AskCommitted { .. } | Action::Seek { .. } | Action::AnswerRevoke(_) => {}
         }
         self.keep_time(now);
@@ -292,7 +313,7 @@ impl Status {
             }
             Report::BatchOk { .. } => {
                 self.counts.batches_ok += 1;
-                self.in_hand = None;
+                self.done = self.in_hand.take();
             }
             Report::Committed { offsets, records } => {
                 self.counts.committed += records;
@@ -313,8 +334,16 @@ impl Status {
                     in_hand.fail(now, now.after(*delay), *attempt, reason);
                 }
             }
+            Report::WriteFailed { delay, reason, .. } => {
+                self.counts.write_failures += 1;
+                if let Some(in_hand) = &mut self.in_hand {
+                    let reason = format!("{NOT_WRITTEN}: {reason}");
+                    in_hand.fail(now, now.after(*delay), in_hand.attempt, &reason);
+                }
+            }
             Report::Cut { .. } => self.counts.cut += 1,
             Report::Produced { letters, emitted } => {
+                self.in_hand = self.in_hand.take().filter(|it| !matches!(it.stands, Stands::Writes { .. }));
                 self.counts.dead_letters += letters.len() as u64;
                 self.counts.emitted += emitted;
             }
@@ -362,7 +391,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use gristmill_core::io::{DeliveryId, OffsetTrouble, StartPosition, StopReason};
+    use gristmill_core::io::{DeliveryId, OffsetTrouble, PluginId, Production, RequestId, StartPosition, StopReason};
     use gristmill_core::outcome::{Answer, Outcome};
     use gristmill_core::record::Topic;
 
@@ -453,6 +482,31 @@ mod tests {
         answer(&mut status, 25);
         report(&mut status, 25, Report::BatchOk { batch: BATCH, records: 3 });
         assert!(status.in_hand.is_none());
+    }
+
+    /// What is done is not, until the brokers have what it made; and a stop waits for that.
+    #[test]
+    fn a_batch_that_is_being_written_is_in_hand_until_it_is_written() {
+        let mut status = busy();
+        let write = |status: &mut Status, at: u64| {
+            answer(status, at);
+            report(status, at, Report::BatchOk { batch: BATCH, records: 3 });
+            let production =
+                Production { id: RequestId(1), letters: Vec::new(), emitted_of: None, plugin: PluginId(1) };
+            status.note_action(second(at), &Action::<()>::Produce(production), &Orders);
+        };
+        write(&mut status, 3);
+        assert_eq!((word(&status).0, status.unfinished()), ("running", Some("what has to be written")));
+        let (delay, reason) = (Duration::from_secs(10), "silence".to_owned());
+        report(&mut status, 4, Report::WriteFailed { batch: BATCH, tries: 1, delay, reason });
+        assert_eq!((word(&status), status.unfinished()), (("waiting", 4), None));
+        hand_over(&mut status, 14, 1);
+        write(&mut status, 15);
+        let State::WaitingForBrokers { reason } = status.state() else { panic!("{:?}", status.state()) };
+        assert!(reason.ends_with(": silence"), "{reason}");
+        report(&mut status, 16, Report::Produced { letters: Vec::new(), emitted: 1 });
+        assert_eq!((word(&status).0, status.unfinished()), ("running", None));
+        assert_eq!((status.counts.write_failures, status.counts.retries), (1, 0));
     }
 
     /// An operator's retry begins to count from one, with the same batch.

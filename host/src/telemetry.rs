@@ -4,6 +4,7 @@
 //! It does not know what happens; whoever logs does. Never a record's bytes.
 
 mod json_lines;
+mod letter_log;
 mod retry_log;
 
 use clap::ValueEnum;
@@ -13,6 +14,7 @@ use tracing_subscriber::fmt::format::JsonFields;
 
 use self::json_lines::JsonLines;
 pub(crate) use self::json_lines::json_line;
+pub use self::letter_log::LetterLog;
 pub use self::retry_log::{Mention, RetryLog};
 
 /// A library that logs what it returns as an error as well, record for record.

@@ -6,6 +6,7 @@ use gristmill_core::time::Moment;
 use tracing::{debug, info};
 
 use crate::control::{Address, Answer, Done, HostStatus, Identity, Refusal, RefusalCode, Request, Wish};
+use crate::excerpt::short_reason;
 use crate::narrate::TopicNames;
 use crate::status::{Blocked, Status};
 
@@ -25,7 +26,7 @@ pub(crate) fn tell(wish: &Wish) {
         // A question changes nothing, and may be asked every second.
         Request::Status {} => debug!(uid, pid, "asked for its status"),
         Request::Skip { ref reason } => {
-            info!(uid, pid, reason, "asked through the control socket to skip what is held")
+            info!(uid, pid, reason = %short_reason(reason), "asked through the control socket to skip what is held")
         }
         Request::Pause {} | Request::Resume {} | Request::Retry {} | Request::Stop { .. } => {
             info!(wish = word, uid, pid, "asked through the control socket");

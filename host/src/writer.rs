@@ -11,6 +11,8 @@ use gristmill_core::io::{DeadLetter, LetterClass, ProduceError, Production, Requ
 use gristmill_kafka::dead_letter::{self, Cut, DeadLetterTopic, Failure};
 use gristmill_kafka::{Outgoing, ProduceFailure, ProduceFailureKind, Producer};
 
+use tracing::warn;
+
 use crate::body::Body;
 
 /// The producer's side of a pipeline. Without a producer nothing is ever asked of it.
@@ -62,7 +64,9 @@ impl Writer {
     ) -> Option<Result<(), ProduceError>> {
         let failure = match result {
             Ok(()) => {
-                self.under_way.remove(&id);
+                if let Some(writing) = self.under_way.remove(&id) {
+                    tell_pointers(&writing.letters);
+                }
                 return Some(Ok(()));
             }
             Err(failure) => failure,
@@ -77,10 +81,15 @@ impl Writer {
             return None;
         }
         let writing = self.under_way.remove(&id)?;
+        let letter = writing.letters.get(failure.record).map(|letter| &letter.record.original);
+        let what = letter.map_or_else(
+            || "a record that the plugin emitted".to_owned(),
+            |it| format!("the dead letter of {}/{} {}", it.topic(), it.partition(), it.offset()),
+        );
         let emitted = failure.record.checked_sub(writing.letters.len()).and_then(|index| writing.topics.get(index));
         let letters = self.letters.as_ref().map(|letters| &letters.topic);
         let topic = emitted.or(letters).map_or("?", |topic| topic);
-        Some(Err(error_of(&failure, topic)))
+        Some(Err(error_of(&failure, &what, topic)))
     }
 
     /// What could not even be sent since this was last asked.
@@ -113,27 +122,27 @@ impl Writer {
 }
 
 fn letter_of(letter: DeadLetter<Body>, digest: &str, at_ms: i64) -> Letter {
-    let DeadLetter { record, verdict: Verdict { class, reason, attempts, path } } = letter;
+    let DeadLetter { record, verdict: Verdict { class, reason, said, attempts, path } } = letter;
     let reason = match class {
         LetterClass::Undecodable => record.body.failure().unwrap_or("it cannot be decoded").to_owned(),
         LetterClass::TooLarge => format!("it counts {} bytes, more than the plugin can take", record.facts.bytes),
         LetterClass::Rejected | LetterClass::Fault(_) | LetterClass::Retries | LetterClass::Skipped => reason,
     };
-    let detail = matches!(class, LetterClass::Fault(_)).then(|| reason.clone());
+    let detail = if matches!(class, LetterClass::Fault(_)) { Some(reason.clone()) } else { said };
     let halving = (path.len() > 1).then(|| path.iter().map(u32::to_string).collect::<Vec<_>>().join(" > "));
     let failure = Failure { class, reason, attempts, plugin_digest: digest.to_owned(), detail, halving, at_ms };
     Letter { record: record.body, failure, cut: Cut::Nothing }
 }
 
-/// What the core needs to know: whether to try again. With the way out for people.
-fn error_of(failure: &ProduceFailure, topic: &str) -> ProduceError {
+/// What the core needs to know: whether to try again. With the way out for people; `what` is the record that failed.
+fn error_of(failure: &ProduceFailure, what: &str, topic: &str) -> ProduceError {
     let code = &failure.code;
     match failure.kind {
         ProduceFailureKind::Temporary | ProduceFailureKind::ClientLost => {
-            ProduceError::Temporary(format!("the brokers did not acknowledge a record for {topic} ({code})"))
+            ProduceError::Temporary(format!("the brokers did not acknowledge {what} for {topic} ({code})"))
         }
         ProduceFailureKind::TooLarge => ProduceError::Refused(format!(
-            "a record for {topic} is too large for it, and no more of it may be left out ({code}); raise its max.message.bytes, or what \
+            "{what} is too large for {topic}, and no more of it may be left out ({code}); raise its max.message.bytes, or what \
              producer.properties say about sizes"
         )),
         ProduceFailureKind::NotAuthorised => {
@@ -147,10 +156,17 @@ fn error_of(failure: &ProduceFailure, topic: &str) -> ProduceError {
             ProduceError::Refused(format!("the brokers know no topic {topic} ({code}); create it"))
         }
         ProduceFailureKind::Refused if code == "INVALID_RECORD" => ProduceError::Refused(format!(
-            "the brokers refuse a record for {topic} ({code}); a compacted topic takes no record without a key"
+            "the brokers refuse {what} for {topic} ({code}); a compacted topic takes no record without a key"
         )),
-        ProduceFailureKind::Refused => {
-            ProduceError::Refused(format!("the brokers refuse a record for {topic} ({code})"))
-        }
+        ProduceFailureKind::Refused => ProduceError::Refused(format!("the brokers refuse {what} for {topic} ({code})")),
+    }
+}
+
+/// Says of dead letters that are short of their content where it is: whoever replays them has to fetch it there, while it is there.
+fn tell_pointers(letters: &[Letter]) {
+    for letter in letters.iter().filter(|letter| letter.cut >= Cut::Value) {
+        let original = &letter.record.original;
+        let (topic, partition, offset) = (original.topic(), original.partition(), original.offset());
+        warn!(%topic, partition, offset, "a dead letter is short of its value and headers, which are too large for its topic; it says where they lie");
     }
 }

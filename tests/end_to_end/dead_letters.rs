@@ -126,6 +126,7 @@ fn a_skip_puts_aside_what_is_held_and_goes_on_behind_it() {
     for letter in &found {
         assert_eq!(letter.header("gristmill.failure.class").as_deref(), Some("skipped"));
         assert_eq!(letter.header("gristmill.failure.reason").as_deref(), Some("tenant 13 is gone"));
+        assert_eq!(letter.header("gristmill.failure.detail").as_deref(), Some("the witness was told to say fatal"));
     }
 }
 

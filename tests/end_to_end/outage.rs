@@ -7,6 +7,7 @@ use gristmill_tests::{Seen, create_topic, read_topic};
 use xtask::kafka::{Broker, Options};
 
 use crate::chance::long;
+use crate::control::command;
 use crate::effects::origins;
 use crate::pipeline::{Pipeline, SOON, stop, wait_until_all_seen, wait_until_handed_over};
 
@@ -52,7 +53,15 @@ fn what_has_to_be_written_waits_for_the_broker() {
     wait_until_handed_over(&host, 1_000, SOON);
     broker.freeze().unwrap();
     let line = host.wait_for_line("what has to be written before the commit was not", SOON);
-    assert!(line.contains("the brokers did not acknowledge a record for"), "{line}");
+    let whose = ["the dead letter of ", "a record that the plugin emitted"];
+    assert!(whose.iter().any(|whose| line.contains(&format!("the brokers did not acknowledge {whose}"))), "{line}");
+    host.wait_until("the state to say so", SOON, |_| {
+        let status = command(&host, &["status"]);
+        let waits =
+            status.contains(": waiting for ") && status.contains("what has to be written before the commit was not");
+        (waits && status.contains("times that the brokers acknowledged nothing") && status.contains(" 0 retryable"))
+            .then_some(())
+    });
     // The broker's silence is what is tested.
     std::thread::sleep(silence);
     broker.thaw().unwrap();

@@ -154,6 +154,18 @@ impl<R: Clone> Batch<R> {
         Self { handed: Arc::new([]), bytes: 0, condemned, search: None, ..self }
     }
 
+    /// The same for an operator's reason, of a batch that was held because of what was `said`.
+    pub(crate) fn skip(self, reason: &str, said: Option<&str>, plugin: PluginId) -> Self {
+        if self.condemned.is_some() {
+            return self;
+        }
+        let mut skipped = self.condemn(LetterClass::Skipped, reason, plugin);
+        if let Some(condemned) = &mut skipped.condemned {
+            condemned.verdict.said = said.map(str::to_owned);
+        }
+        skipped
+    }
+
     /// The version whose last try condemned it.
     pub(crate) fn condemned_after(&self) -> Option<PluginId> {
         self.condemned.as_ref().map(|condemned| condemned.plugin)
@@ -227,7 +239,7 @@ impl<R> Batch<R> {
 
 impl Verdict {
     pub(crate) fn of(class: LetterClass, reason: &str, attempts: u32) -> Self {
-        Self { class, reason: reason.to_owned(), attempts, path: Vec::new() }
+        Self { class, reason: reason.to_owned(), said: None, attempts, path: Vec::new() }
     }
 }
 

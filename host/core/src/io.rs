@@ -278,6 +278,8 @@ pub struct Verdict {
     pub class: LetterClass,
     /// The plugin's own words, the fault's, or the operator's. Empty where whoever decoded the record knows them.
     pub reason: String,
+    /// For what an operator skipped: why it was held, in the words of whoever caused that.
+    pub said: Option<String>,
     /// How often its batch was handed over since the last progress, in vain or not. 0: never.
     pub attempts: u32,
     /// How many records were handed over in each failed attempt to find it, from the whole batch down to it alone.

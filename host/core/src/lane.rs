@@ -202,7 +202,12 @@ impl<R> Lane<R> {
 
     /// True while an operator has to decide, or will have to once what is under way has ended.
     pub(crate) fn is_held(&self) -> bool {
-        self.state.is_held()
+        self.held_for().is_some()
+    }
+
+    /// Why an operator has to decide, if one has to.
+    pub(crate) fn held_for(&self) -> Option<&HeldReason> {
+        self.state.held_for()
     }
 
     /// True when the lane holds nothing at all.
@@ -304,12 +309,12 @@ impl<R: Clone> LaneState<R> {
 }
 
 impl<R> LaneState<R> {
-    fn is_held(&self) -> bool {
+    fn held_for(&self) -> Option<&HeldReason> {
         match self {
-            Self::Held { .. } => true,
-            Self::Producing(producing) => producing.then.is_held(),
-            Self::Settling { then, .. } => then.is_held(),
-            Self::Filling | Self::Out(_) | Self::Waiting { .. } => false,
+            Self::Held { reason, .. } => Some(reason),
+            Self::Producing(producing) => producing.then.held_for(),
+            Self::Settling { then, .. } => then.held_for(),
+            Self::Filling | Self::Out(_) | Self::Waiting { .. } => None,
         }
     }
 

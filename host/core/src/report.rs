@@ -127,6 +127,17 @@ pub enum Report {
         /// The plugin's own words, or the fault's.
         reason: String,
     },
+    /// The brokers did not acknowledge what a batch made; it waits for its next attempt.
+    WriteFailed {
+        /// Which one.
+        batch: BatchId,
+        /// How often that was so since something was last written.
+        tries: u32,
+        /// How long it waits.
+        delay: Duration,
+        /// Why.
+        reason: String,
+    },
     /// A batch failed and is not handed over again: the process is ending, or ends because of it.
     GivenUp {
         /// Which one.
@@ -226,4 +237,18 @@ pub enum HeldReason {
         /// What is wrong with its position.
         trouble: OffsetTrouble,
     },
+}
+
+impl HeldReason {
+    /// The words of whoever caused it, where there are any.
+    #[must_use]
+    pub fn words(&self) -> Option<&str> {
+        match self {
+            Self::Fatal { reason, .. }
+            | Self::Exhausted { reason, .. }
+            | Self::Rejected { reason, .. }
+            | Self::NotWritten { reason, .. } => Some(reason),
+            Self::RecordTooLarge { .. } | Self::Undecodable { .. } | Self::Offset { .. } => None,
+        }
+    }
 }

@@ -27,9 +27,7 @@ pub enum TopicFault {
     #[error("no topic can be called that")]
     Dots,
     /// A character that no topic's name has.
-    #[error(
-        "a topic's name has no {0:?}, only letters, digits, \".\", \"_\" and \"-\"; correct it, or begin it with ^ if it is a pattern"
-    )]
+    #[error("a topic's name has no {0:?}, only letters, digits, \".\", \"_\" and \"-\"")]
     Character(char),
     /// A pattern that cannot be read.
     #[error("librdkafka cannot read this pattern; write a POSIX extended regular expression, such as \"^orders-.*\"")]

@@ -49,6 +49,13 @@ pub(super) fn render(status: &HostStatus) -> String {
     if let Some(topic) = &status.dead_letter_topic {
         lines.push(row("put aside", format!("{} to {topic}", grouped(counts.dead_letters))));
     }
+    if counts.write_failures > 0 {
+        let times = grouped(counts.write_failures);
+        lines.push(row(
+            "unwritten",
+            format!("{times} times that the brokers acknowledged nothing; each was tried again"),
+        ));
+    }
     lines.extend(partitions(status));
     lines.iter().map(|line| escape(line).trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
@@ -83,7 +90,11 @@ fn held_rows(held: &HeldStatus) -> Vec<String> {
 }
 
 fn batch_words(batch: &BatchStatus) -> String {
-    let stands = if batch.stands == "out" { "with the plugin" } else { "waits" };
+    let stands = match batch.stands.as_str() {
+        "out" => "with the plugin",
+        "writes" => "what it made is being written",
+        _ => "waits",
+    };
     let noun = if batch.records == 1 { "record" } else { "records" };
     let mut words = format!(
         "{}, attempt {}, {} {noun} ({}): {stands} for {}",

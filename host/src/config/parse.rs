@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use gristmill_core::policy::{self, Attempts, Backoff, BatchLimits, CommitPolicy, Policy};
-use gristmill_kafka::{RangePolicy, ResetPolicy, check_pattern, check_topic};
+use gristmill_kafka::{RangePolicy, ResetPolicy, TopicFault, check_pattern, check_topic};
 
 use super::bootstrap;
 use super::contradictions;
@@ -80,7 +80,11 @@ fn topics(topics: &[String], findings: &mut Findings) {
     }
     for (item, topic) in topics.iter().enumerate() {
         if let Err(fault) = check_topic(topic).and_then(|()| check_pattern(topic)) {
-            findings.refuse_item(&path, item, format!("kafka.topics: {topic:?}: {fault}"));
+            let advice = match fault {
+                TopicFault::Character(_) => "; correct it, or begin it with ^ if it is a pattern",
+                TopicFault::Empty | TopicFault::TooLong { .. } | TopicFault::Dots | TopicFault::Pattern => "",
+            };
+            findings.refuse_item(&path, item, format!("kafka.topics: {topic:?}: {fault}{advice}"));
         } else if topics[..item].contains(topic) {
             findings.refuse_item(&path, item, format!("kafka.topics: {topic:?} is named twice; remove one"));
         }

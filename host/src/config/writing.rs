@@ -83,6 +83,15 @@ pub(crate) fn parse(file: &ConfigFile, kafka: &KafkaConfig, findings: &mut Findi
         dead_letter(section, &kafka.topics, findings);
     }
     for (name, sink) in &file.sinks {
+        if name.trim().is_empty() {
+            findings.refuse(&[&["sinks", name]], "sinks: a sink has no name, so no plugin can emit to it".to_owned());
+        }
+        if file.dead_letter.as_ref().is_some_and(|letters| letters.topic == sink.topic) {
+            findings.warnings.push(format!(
+                "sinks.{name}.topic and dead_letter.topic are both {:?}: what is emitted would lie among the dead letters",
+                sink.topic
+            ));
+        }
         written(&["sinks", name, "topic"], &sink.topic, "emitted record", &kafka.topics, findings);
     }
     needs_topic(file, findings);

@@ -98,7 +98,7 @@ pub(crate) struct ReleaseStatus {
 pub(crate) struct BatchStatus {
     /// Its number, unique within the process.
     pub(crate) batch: u64,
-    /// out: with the plugin. waits: it failed and comes again.
+    /// out: with the plugin. writes: what it made is being written. waits: it failed and comes again.
     pub(crate) stands: String,
     /// Milliseconds since it stands so.
     pub(crate) for_ms: u64,

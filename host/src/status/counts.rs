@@ -36,6 +36,8 @@ pub(crate) struct Counts {
     pub(crate) dead_letters: u64,
     /// Records written for the plugin.
     pub(crate) emitted: u64,
+    /// Times that the brokers did not acknowledge what a batch made, which was then handed over again.
+    pub(crate) write_failures: u64,
     /// Assignments, revocations and losses.
     pub(crate) rebalances: u64,
     /// Times this member was thrown out of the group for being silent.

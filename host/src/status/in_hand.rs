@@ -30,6 +30,8 @@ pub(crate) enum Stands {
     Out { since: Moment },
     /// The plugin has answered, and what follows is not known yet. Lasts for a turn of the run loop at the most.
     Answered,
+    /// The brokers are to acknowledge what it made.
+    Writes { since: Moment },
     /// It failed.
     Waits { since: Moment, until: Moment },
 }

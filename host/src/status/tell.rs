@@ -82,6 +82,7 @@ impl Status {
         let (stands, since, until) = match in_hand.stands {
             Stands::Out { since } => ("out", since, None),
             Stands::Waits { since, until } => ("waits", since, Some(until)),
+            Stands::Writes { since } => ("writes", since, None),
             Stands::Answered => return None,
         };
         let failing = in_hand.failing.as_ref();

@@ -196,6 +196,10 @@ impl Witness {
                 };
                 require!(*delay <= longest, "R5", "attempt {attempt} waits {delay:?}, longer than {longest:?}");
             }
+            Report::WriteFailed { delay, tries, .. } => {
+                let longest = longest(&self.policy.retry.backoff);
+                require!(*delay <= longest, "R5", "write {tries} waits {delay:?}, longer than {longest:?}");
+            }
             Report::BatchOk { batch, records } => {
                 let expected = self.ok_unreported.remove(batch);
                 require!(expected.is_some(), "I-37", "{batch:?} is reported ok, which nobody said");

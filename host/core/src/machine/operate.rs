@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{Machine, Phase};
-use crate::io::{HeldReason, LetterClass, PluginId, Report};
+use crate::io::{HeldReason, PluginId, Report};
 use crate::lane::{Blocked, LaneState};
 use crate::planted::Bug;
 use crate::positions::{Owned, Reading};
@@ -72,9 +72,10 @@ impl<R: Clone> Machine<R> {
         }
         let mut released = Vec::new();
         for lane in self.lanes.values_mut().filter(|lane| lane.is_held()) {
+            let said = lane.held_for().and_then(HeldReason::words).map(str::to_owned);
             // What is not in memory any more has to come, and to fail, once again.
             released.extend(lane.release(self.now, |front| Blocked {
-                batch: front.batch.map(|batch| batch.condemn(LetterClass::Skipped, reason, self.plugin)),
+                batch: front.batch.map(|batch| batch.skip(reason, said.as_deref(), self.plugin)),
                 ..front
             }));
         }

@@ -138,8 +138,8 @@ impl<R: Clone> Machine<R> {
         lane.produce_failures = lane.produce_failures.saturating_add(1);
         let delay =
             backoff::delay(&self.policy.retry.backoff, lane.produce_failures, self.policy.jitter_seed ^ batch.id.0);
-        let reason = format!("{NOT_WRITTEN}: {reason}");
-        self.report(Report::Waiting { batch: batch.id, attempt: batch.attempt, delay, fault: false, reason });
+        let tries = lane.produce_failures;
+        self.report(Report::WriteFailed { batch: batch.id, tries, delay, reason: reason.to_owned() });
         let until = self.now.after(delay);
         self.block_again(id, batch, then, |front, rest_until| LaneState::Waiting {
             front,

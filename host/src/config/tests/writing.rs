@@ -30,3 +30,18 @@ fn with_a_dead_letter_topic_what_fails_is_searched_and_put_aside() {
     let text = problems("[retry]\nmax_attempts = 3\nthen = \"dead_letter\"");
     assert!(text.contains("retry.then = \"dead_letter\" needs a topic"), "{text}");
 }
+
+#[test]
+fn a_sink_without_a_name_and_one_among_the_dead_letters_are_noticed() {
+    let text = problems("[sinks.\"\"]\ntopic = \"copies\"");
+    assert!(text.contains("a sink has no name"), "{text}");
+    let warnings = good("[dead_letter]\ntopic = \"dead\"\n[sinks.copies]\ntopic = \"dead\"").warnings;
+    assert!(warnings.len() == 1 && warnings[0].contains("would lie among the dead letters"), "{warnings:?}");
+}
+
+/// The advice about patterns is for topics that are read.
+#[test]
+fn a_topic_that_is_written_to_is_not_advised_to_be_a_pattern() {
+    let text = problems("[dead_letter]\ntopic = \"a/b\"");
+    assert!(text.contains("a topic's name has no '/'") && !text.contains("begin it with ^"), "{text}");
+}
