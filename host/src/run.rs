@@ -152,7 +152,7 @@ impl Runner {
                     Request::Pause {} => self.take(Input::PauseAsked),
                     Request::Resume {} => self.take(Input::ResumeAsked),
                     Request::Retry {} => self.take(Input::RetryAsked),
-                    Request::Skip { reason } => {
+                    Request::Skip { reason, at: _ } => {
                         let reason = reason.trim().to_owned();
                         self.take(Input::SkipAsked(reason));
                     }

@@ -3,12 +3,16 @@
 //! It does not know how a wish reaches the machine; the run loop does. Nobody is waited for.
 
 use gristmill_core::time::Moment;
+use gristmill_guest::shortened;
 use tracing::{debug, info};
 
 use crate::control::{Address, Answer, Done, HostStatus, Identity, Refusal, RefusalCode, Request, Wish};
 use crate::excerpt::short_reason;
 use crate::narrate::TopicNames;
 use crate::status::{Blocked, Status};
+
+/// How much of a place is repeated that somebody named.
+const PLACE_CHARS_MAX: usize = 100;
 
 /// A wish that was granted, with what there was before.
 #[derive(Debug)]
@@ -25,7 +29,7 @@ pub(crate) fn tell(wish: &Wish) {
     match wish.request {
         // A question changes nothing, and may be asked every second.
         Request::Status {} => debug!(uid, pid, "asked for its status"),
-        Request::Skip { ref reason } => {
+        Request::Skip { ref reason, .. } => {
             info!(uid, pid, reason = %short_reason(reason), "asked through the control socket to skip what is held")
         }
         Request::Pause {} | Request::Resume {} | Request::Retry {} | Request::Stop { .. } => {
@@ -51,12 +55,16 @@ fn refusal(request: &Request, status: &Status, identity: &Identity) -> Option<Re
     match request {
         Request::Status {} | Request::Stop { .. } => None,
         Request::Pause {} | Request::Resume {} | Request::Retry {} => ending,
-        Request::Skip { reason } if reason.trim().is_empty() => {
+        Request::Skip { reason, .. } if reason.trim().is_empty() => {
             Some(Refusal::new(RefusalCode::NoReason, "a skip has to say why"))
         }
         Request::Skip { .. } if identity.dead_letter_topic().is_none() => Some(Refusal::new(
             RefusalCode::NoDeadLetterTopic,
             "there is no dead-letter topic, and what is skipped must not be lost",
+        )),
+        Request::Skip { at: Some(at), .. } if ending.is_none() && !status.is_held_at(at.trim()) => Some(Refusal::new(
+            RefusalCode::NotHeld,
+            format!("nothing is held at {}", shortened(at.trim(), PLACE_CHARS_MAX)),
         )),
         Request::Skip { .. } => ending,
     }

@@ -32,6 +32,13 @@ pub(crate) fn command(host: &Host, arguments: &[&str]) -> String {
     lines.join("\n")
 }
 
+/// The same for one that is refused: its code and what it said.
+pub(crate) fn refused(host: &Host, arguments: &[&str]) -> (i32, String) {
+    let (code, lines) = Host::start_beside(TemporaryFolder::new(), host, arguments).wait_for_end(SOON);
+    assert_ne!(code, 0, "{arguments:?}: {lines:#?}");
+    (code, lines.join("\n"))
+}
+
 /// Waits until the host's status fulfils the condition.
 #[track_caller]
 fn wait_until(socket: &Path, what: &str, found: impl Fn(&Value) -> bool) -> Value {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gristmill_tests::{Found, Seen, create_topic, read_topic, shared_broker};
 
-use crate::control::command;
+use crate::control::{command, refused};
 use crate::pipeline::{Pipeline, SOON, last, stop};
 
 /// A pipeline with a dead-letter topic, and that topic's name.
@@ -109,8 +109,12 @@ fn a_skip_puts_aside_what_is_held_and_goes_on_behind_it() {
     host.wait_for_line("held: the plugin said fatal", SOON);
     pipeline.wait_until_committed(&BTreeMap::from([(0, 10)]), SOON);
     let shown = command(&host, &["status"]);
-    assert!(shown.contains("gristmill skip --reason WHY --socket "), "{shown}");
-    let said = command(&host, &["skip", "--reason", "tenant 13 is gone"]);
+    let at = format!("{}/0 10..19", pipeline.topic);
+    assert!(shown.contains(&format!("gristmill skip --reason WHY --at \"{at}\" --socket ")), "{shown}");
+    let (code, refused) =
+        refused(&host, &["skip", "--reason", "typed twice", "--at", &format!("{}/0 0..9", pipeline.topic)]);
+    assert!(code == 1 && refused.contains("nothing is held at "), "{code}: {refused}");
+    let said = command(&host, &["skip", "--reason", "tenant 13 is gone", "--at", &at]);
     assert!(said.contains(": skips 1 thing; state "), "{said}");
     pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
     let said = command(&host, &["skip", "--reason", "again"]);

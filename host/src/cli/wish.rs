@@ -38,6 +38,9 @@ pub(super) struct SkipArgs {
     /// Why: it stands in each of the dead letters
     #[arg(long, value_name = "WHY")]
     reason: String,
+    /// Only what is held at these positions, such as "orders/0 120..149" of gristmill status. Left out: whatever is held
+    #[arg(long, value_name = "POSITIONS")]
+    at: Option<String>,
     #[command(flatten)]
     wish: WishArgs,
 }
@@ -45,7 +48,7 @@ pub(super) struct SkipArgs {
 impl SkipArgs {
     /// What to ask of which host.
     pub(super) fn split(self) -> (Request, WishArgs) {
-        (Request::Skip { reason: self.reason }, self.wish)
+        (Request::Skip { reason: self.reason, at: self.at }, self.wish)
     }
 }
 
@@ -107,6 +110,7 @@ fn advice(code: RefusalCode) -> &'static str {
         RefusalCode::Starting | RefusalCode::Busy | RefusalCode::TooManyClients | RefusalCode::TooSlow => "try again",
         RefusalCode::Ending => "start it again with gristmill run",
         RefusalCode::NoDeadLetterTopic => "configure [dead_letter] and start it again",
+        RefusalCode::NotHeld => "look at gristmill status",
         RefusalCode::NoReason => "write --reason \"…\"",
         RefusalCode::NotAllowed => "ask as the user that the host runs as",
         RefusalCode::OtherVersion | RefusalCode::UnknownRequest => "use the gristmill that the host was started with",

@@ -26,6 +26,9 @@ pub(crate) enum Request {
     Skip {
         /// Why, for whoever reads the dead letters.
         reason: String,
+        /// Only what is held at these positions, as the status names them. Without: whatever is held.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<String>,
     },
     /// Finish the running batch, commit, leave (S1); or leave at once (S2).
     Stop {
@@ -147,6 +150,8 @@ pub(crate) enum RefusalCode {
     Starting,
     /// The host is on its way out.
     Ending,
+    /// Nothing is held there: not any more, or not yet.
+    NotHeld,
     /// Nothing can be put aside: there is no dead-letter topic.
     NoDeadLetterTopic,
     /// A skip has to say why.
@@ -195,7 +200,7 @@ mod tests {
             Request::Pause {},
             Request::Resume {},
             Request::Retry {},
-            Request::Skip { reason: "a test".to_owned() },
+            Request::Skip { reason: "a test".to_owned(), at: None },
             Request::Stop { now: false },
             Request::Stop { now: true },
         ];

@@ -60,6 +60,12 @@ impl Held {
         self.detailed(held_words(&self.reason, topics))
     }
 
+    /// What to write for a way to go on. With the place of what is skipped: the next one that is held may be another one.
+    pub(crate) fn command(&self, release: Release) -> String {
+        let at = self.positions.as_ref().filter(|_| release == Release::Skip);
+        at.map_or_else(|| release.command().to_owned(), |at| format!("{} --at \"{at}\"", release.command()))
+    }
+
     /// The partition that is held; none where everything is.
     pub(crate) fn partition(&self) -> Option<Partition> {
         trouble_words(&self.reason).0

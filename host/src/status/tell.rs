@@ -47,6 +47,11 @@ impl Status {
         }
     }
 
+    /// True when something is held whose positions are told like this.
+    pub(crate) fn is_held_at(&self, positions: &str) -> bool {
+        self.held.values().any(|held| held.positions.as_deref() == Some(positions))
+    }
+
     /// What a retry may release.
     pub(crate) fn blocked(&self, topics: &impl TopicNames) -> Blocked {
         let words = |held: &Held| match &held.positions {
@@ -108,9 +113,10 @@ fn held_status(
     topics: &impl TopicNames,
 ) -> HeldStatus {
     let partition = held.partition();
-    let release = held
-        .releases(identity.dead_letter_topic().is_some())
-        .map(|(release, when)| ReleaseStatus { command: address.command(release.command()), when: when.to_owned() });
+    let release = held.releases(identity.dead_letter_topic().is_some()).map(|(release, when)| ReleaseStatus {
+        command: address.command(&held.command(release)),
+        when: when.to_owned(),
+    });
     HeldStatus {
         kind: held.kind().to_owned(),
         topic: partition.map(|partition| topics.name(partition.topic).to_string()),
