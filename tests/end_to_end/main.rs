@@ -10,6 +10,7 @@
 )]
 
 mod answers;
+mod bytes;
 mod chance;
 mod clean;
 mod control;

@@ -7,6 +7,7 @@
 
 mod broker;
 mod damage;
+mod fetch;
 mod host;
 mod lines;
 mod load;
@@ -17,6 +18,7 @@ mod wire;
 
 pub use broker::{shared_broker, unique};
 pub use damage::{Damage, cut_off, damage};
+pub use fetch::read_partition;
 pub use host::{Host, plugin};
 pub use lines::Lines;
 pub use load::{
