@@ -207,10 +207,16 @@ impl Broker {
         }
     }
 
+    /// What the broker logged since it was started last.
+    #[must_use]
+    pub fn log_text(&self) -> String {
+        fs::read_to_string(self.log()).unwrap_or_default()
+    }
+
     /// The last lines of the broker's log, for error texts.
     #[must_use]
     pub fn log_tail(&self) -> String {
-        let text = fs::read_to_string(self.log()).unwrap_or_default();
+        let text = self.log_text();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(30)..].join("\n")
     }
@@ -248,7 +254,7 @@ impl Broker {
         self.spawn(&mut java).map_err(StartError::Other)?;
         let deadline = Instant::now() + START_WITHIN;
         loop {
-            let log = fs::read_to_string(self.log()).unwrap_or_default();
+            let log = self.log_text();
             if log.contains("Kafka Server started") {
                 return Ok(());
             }
