@@ -21,8 +21,8 @@ use self::held::Held;
 use self::in_hand::{InHand, Stands};
 pub(crate) use self::progress::Progress;
 use self::schemas::SchemaWait;
-use self::undecodable::Undecodable;
 pub(crate) use self::tell::Blocked;
+use self::undecodable::Undecodable;
 use crate::narrate::{TopicNames, trouble_words};
 use crate::whereabouts::Whereabouts;
 

@@ -123,10 +123,10 @@ fn framed(id: u32, rest: &[u8]) -> Vec<u8> {
 }
 
 /// The order of a book: 7 copies of "ab".
-const AVRO: &str = r#"{"type":"record","name":"Order","fields":[{"name":"copies","type":"long"},{"name":"title","type":"string"}]}"#;
+const AVRO: &str =
+    r#"{"type":"record","name":"Order","fields":[{"name":"copies","type":"long"},{"name":"title","type":"string"}]}"#;
 const AVRO_DATUM: &[u8] = b"\x0e\x04ab";
-const PROTOBUF: &str =
-    "syntax = \"proto3\"; package shop; message Order { int64 copies = 1; string title = 2; }";
+const PROTOBUF: &str = "syntax = \"proto3\"; package shop; message Order { int64 copies = 1; string title = 2; }";
 /// The first message of the file, and then its fields.
 const PROTOBUF_DATUM: &[u8] = b"\x00\x08\x07\x12\x02ab";
 const JSON: &str = r#"{"type":"object","required":["copies"],"properties":{"copies":{"type":"integer"}}}"#;

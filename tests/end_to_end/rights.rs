@@ -63,6 +63,10 @@ fn a_dead_letter_topic_without_the_right_to_it_holds_until_it_is_given() {
     command(&host, &["retry"]);
     pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
     let lines = stop(host);
+    let told = lines
+        .iter()
+        .filter(|line| line.contains("this user may not see a topic that is written to; give it the right"));
+    assert_eq!(told.filter(|line| line.contains(&topic)).count(), 1, "at the start: {}", lines.join("\n"));
     let letters = read_topic(&broker.bootstrap(), &topic);
     let offsets: Vec<_> = letters.iter().filter_map(|letter| letter.header("gristmill.origin.offset")).collect();
     assert_eq!(offsets, ["3"], "{}", last(&lines));

@@ -195,10 +195,7 @@ impl<'s> Side<'s> {
             FormatName::JsonSchema => Format::JsonSchema(source()),
             FormatName::Avro => Format::Avro(source()),
             FormatName::Protobuf => Format::Protobuf(self.schema.map_or(MessageSource::Registry, |file| {
-                MessageSource::File {
-                    schema: folder.join(file),
-                    message: self.message.unwrap_or_default().to_owned(),
-                }
+                MessageSource::File { schema: folder.join(file), message: self.message.unwrap_or_default().to_owned() }
             })),
         }
     }

@@ -49,7 +49,11 @@ pub(crate) fn decode(
 }
 
 /// What the plugin gets instead of these bytes, where it is not they; or why they are not what they should be.
-fn part(decoder: &Decoder, bytes: Option<&[u8]>, read_at: Instant) -> Result<Result<Option<Vec<u8>>, String>, Unavailable> {
+fn part(
+    decoder: &Decoder,
+    bytes: Option<&[u8]>,
+    read_at: Instant,
+) -> Result<Result<Option<Vec<u8>>, String>, Unavailable> {
     let Some(bytes) = bytes else { return Ok(Ok(None)) };
     match decoder.decode(bytes, read_at) {
         Ok(Cow::Owned(decoded)) => Ok(Ok(Some(decoded))),

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::kafka::install::{Installation, copy_folder};
-use crate::kafka::security::{self, SecureListener};
 use crate::kafka::properties;
+use crate::kafka::security::{self, SecureListener};
 use crate::port;
 use crate::signal::send_signal;
 use crate::watchdog::Watchdog;

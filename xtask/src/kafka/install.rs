@@ -9,8 +9,8 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::kafka::broker::Broker;
 use crate::installing::{self, note, step};
+use crate::kafka::broker::Broker;
 use crate::{tools, workspace};
 
 const POM: &str = include_str!("pom.xml");
