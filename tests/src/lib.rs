@@ -22,7 +22,7 @@ pub use fetch::read_partition;
 pub use host::{Host, plugin};
 pub use lines::Lines;
 pub use load::{
-    Ending, Loaded, create_topic, load, load_compressed, load_more, put, put_in_transaction, recreate_topic,
+    Ending, Loaded, create_topic, load, load_compressed, load_large, load_more, put, put_in_transaction, recreate_topic,
 };
 pub use seen::Seen;
 pub use temporary::TemporaryFolder;

@@ -16,6 +16,9 @@ use rdkafka::types::RDKafkaErrorCode;
 
 const WITHIN: Duration = Duration::from_secs(60);
 
+/// How large values are, where nobody says otherwise.
+const VALUE_BYTES: usize = 100;
+
 /// Creates a topic.
 ///
 /// # Panics
@@ -97,7 +100,16 @@ pub fn load(bootstrap: &str, topic: &str, partitions: i32, records: u64) -> Load
 ///
 /// When one is not acknowledged, or not at the offset that it names.
 pub fn load_more(bootstrap: &str, topic: &str, loaded: &mut Loaded, records: u64) {
-    load_compressed(bootstrap, topic, loaded, records, "none");
+    load_values(bootstrap, topic, loaded, records, "none", VALUE_BYTES);
+}
+
+/// Puts `records` more records with values of so many bytes into each partition.
+///
+/// # Panics
+///
+/// As [`load_more`].
+pub fn load_large(bootstrap: &str, topic: &str, loaded: &mut Loaded, records: u64, value_bytes: usize) {
+    load_values(bootstrap, topic, loaded, records, "none", value_bytes);
 }
 
 /// The same, in batches that are compressed with a codec, by librdkafka's name of it.
@@ -106,6 +118,10 @@ pub fn load_more(bootstrap: &str, topic: &str, loaded: &mut Loaded, records: u64
 ///
 /// As [`load_more`].
 pub fn load_compressed(bootstrap: &str, topic: &str, loaded: &mut Loaded, records: u64, codec: &str) {
+    load_values(bootstrap, topic, loaded, records, codec, VALUE_BYTES);
+}
+
+fn load_values(bootstrap: &str, topic: &str, loaded: &mut Loaded, records: u64, codec: &str, value_bytes: usize) {
     let producer: Result<ThreadedProducer<Acknowledged>, _> = settings(bootstrap)
         .set("enable.idempotence", "true")
         .set("compression.type", codec)
@@ -115,7 +131,7 @@ pub fn load_compressed(bootstrap: &str, topic: &str, loaded: &mut Loaded, record
         .create_with_context(Acknowledged::default());
     let producer = producer.unwrap_or_else(|error| panic!("cannot make a producer: {error}"));
     for number in 0..i64::try_from(records).unwrap_or(i64::MAX) {
-        let value = format!("{number:0100}");
+        let value = format!("{number:0value_bytes$}");
         for (partition, range) in &loaded.partitions {
             let key = format!("{partition}-{}", range.end + number);
             let mut record = BaseRecord::to(topic).partition(*partition).key(&key).payload(&value);
