@@ -36,3 +36,4 @@ mod watchdog;
 mod whereabouts;
 mod wishes;
 mod writer;
+mod written_topics;

@@ -31,6 +31,7 @@ use crate::stderr;
 use crate::watchdog::Watchdog;
 use crate::wishes;
 use crate::writer::Writer;
+use crate::written_topics;
 
 /// A turn of the run loop takes microseconds. One that takes this long will not end.
 const TURN_MAX: Duration = Duration::from_secs(30);
@@ -125,6 +126,7 @@ fn build(loaded: Loaded, company: Company) -> Result<Runner, Exit> {
     let pipeline: Arc<str> = Arc::from(config.pipeline.as_str());
     let writer = writer(&config, &pipeline, &events)?;
     let consumer = Consumer::start(settings, events).map_err(|error| Exit::because(exit::MISFIT, error.to_string()))?;
+    written_topics::look(&config);
 
     let (decoding, decoded) = decoding(formats, &config).map_err(|error| unexpected(&error))?.unzip();
     let identity = identity.with_plugin(plugin.digest().to_string());

@@ -26,6 +26,11 @@ impl Chance {
         (mixed ^ (mixed >> 31)) % end
     }
 
+    /// So many bytes of any kind.
+    pub(crate) fn bytes(&mut self, count: u64) -> Vec<u8> {
+        (0..count).map(|_| u8::try_from(self.below(256)).unwrap_or(0)).collect()
+    }
+
     /// Lets a random time pass, at most `max`: the moment itself is what is tested, not a condition.
     pub(crate) fn let_pass(&mut self, max: Duration) {
         let micros = u64::try_from(max.as_micros()).unwrap_or(u64::MAX).max(1);

@@ -16,10 +16,10 @@ fn a_clean_run_hands_every_record_over_once_and_commits_it() {
     let loaded = pipeline.load(6, records);
     let host = pipeline.run();
     wait_until_handed_over(&host, 100_000, SOON);
-    let resident_early = resident_bytes(&host);
+    let (resident_early, _) = resident_bytes(&host);
     wait_until_all_seen(&host, &loaded, SOON * 3);
     pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
-    let resident_late = resident_bytes(&host);
+    let (resident_late, _) = resident_bytes(&host);
     println!("resident: {resident_early} bytes after 100000 records, {resident_late} at the end");
     let seen = Seen::from_lines(&stop(host));
     assert_eq!(seen.missing(&loaded), "");
@@ -49,10 +49,14 @@ fn an_idle_host_uses_no_processor_time_to_speak_of() {
     stop(host);
 }
 
-fn resident_bytes(host: &Host) -> u64 {
+/// What the process has in memory now, and the most that it ever had.
+pub(crate) fn resident_bytes(host: &Host) -> (u64, u64) {
     let text = fs::read_to_string(format!("/proc/{}/status", host.process_id())).unwrap();
-    let line = text.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+    let bytes = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+    };
+    (bytes("VmRSS:"), bytes("VmHWM:"))
 }
 
 /// Time that the process has used, in user and in system mode, in ticks of 10 ms.

@@ -10,6 +10,7 @@
 )]
 
 mod answers;
+mod bytes;
 mod chance;
 mod clean;
 mod control;
@@ -26,6 +27,7 @@ mod offsets;
 mod outage;
 mod pipeline;
 mod records;
+mod rights;
 mod secure;
 mod start;
 mod stop;

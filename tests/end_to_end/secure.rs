@@ -24,7 +24,7 @@ fn secure_broker() -> Arc<Broker> {
 }
 
 /// A pipeline that comes to the secure listener as it should.
-fn secured<'b>(broker: &'b Broker, name: &str, mechanism: &str) -> Pipeline<'b> {
+pub(crate) fn secured<'b>(broker: &'b Broker, name: &str, mechanism: &str) -> Pipeline<'b> {
     let pipeline = Pipeline::new(broker, name).set("batch", "max_wait", "\"100ms\"");
     let pipeline = pipeline.set("kafka", "bootstrap_servers", format!("{:?}", broker.secure_bootstrap().unwrap()));
     let pipeline = pipeline.property("security.protocol", "SASL_SSL").property("sasl.mechanism", mechanism);

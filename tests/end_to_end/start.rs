@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use gristmill_tests::{Host, Seen, create_topic, load, shared_broker, unique};
+use gristmill_tests::{Host, Seen, create_topic, load, read_topic, shared_broker, unique};
 
 use crate::pipeline::{Pipeline, SOON, last, stop, wait_until_all_seen, wait_until_handed_over};
 
@@ -33,6 +33,38 @@ fn a_missing_topic_can_end_the_host() {
     let (code, lines) = pipeline.run().wait_for_end(SOON);
     assert_eq!(code, 78, "{}", last(&lines));
     assert!(lines.last().is_some_and(|line| line.contains(&pipeline.topic)), "{}", last(&lines));
+}
+
+/// What is written to is looked for once, beside the start: each topic that is missing is told once, and nothing waits for it. The
+/// answer sticks to nobody: a topic that is created afterwards is written to at once.
+#[test]
+fn a_start_tells_once_of_the_topics_that_it_would_write_to_and_that_are_missing() {
+    let broker = shared_broker();
+    let pipeline =
+        Pipeline::new(broker, "unwritten").set("batch", "max_wait", "\"100ms\"").setting("reject_at", "0:15");
+    let names = ["dead", "copies", "there"].map(|name| format!("{}.{name}", pipeline.topic));
+    let [dead, copies, there] = &names;
+    create_topic(&broker.bootstrap(), there, 1);
+    let pipeline = pipeline.set("dead_letter", "topic", format!("{dead:?}"));
+    let pipeline = pipeline.set("sinks.copies", "topic", format!("{copies:?}"));
+    let pipeline = pipeline.set("sinks.others", "topic", format!("{there:?}"));
+    let mut loaded = pipeline.load(1, 10);
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    let told = |line: &String| line.contains("a topic that is written to does not exist; create it");
+    host.wait_until("both are told", SOON, |lines| (lines.iter().filter(|line| told(line)).count() == 2).then_some(()));
+    create_topic(&broker.bootstrap(), dead, 1);
+    pipeline.load_more(&mut loaded, 10);
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    let lines = stop(host);
+    assert_eq!(read_topic(&broker.bootstrap(), dead).len(), 1);
+    let mut said: Vec<&String> = lines.iter().filter(|line| told(line)).collect();
+    said.sort_by_key(|line| line.contains(dead));
+    let [of_sink, of_letters] = said[..] else { panic!("{said:?}") };
+    assert!(of_sink.contains(copies) && of_sink.contains("sinks.copies.topic"), "{of_sink}");
+    assert!(of_letters.contains(dead) && of_letters.contains("dead_letter.topic"), "{of_letters}");
+    assert!(said.iter().all(|line| line.contains("\"level\":\"warn\"")), "{said:?}");
+    assert!(!lines.iter().any(|line| line.contains("held: ")), "{}", last(&lines));
 }
 
 #[test]

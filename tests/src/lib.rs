@@ -7,6 +7,7 @@
 
 mod broker;
 mod damage;
+mod fetch;
 mod host;
 mod lines;
 mod load;
@@ -17,10 +18,11 @@ mod wire;
 
 pub use broker::{shared_broker, unique};
 pub use damage::{Damage, cut_off, damage};
+pub use fetch::read_partition;
 pub use host::{Host, plugin};
 pub use lines::Lines;
 pub use load::{
-    Ending, Loaded, create_topic, load, load_compressed, load_more, load_values, put, put_in_transaction,
+    Ending, Loaded, create_topic, load, load_compressed, load_large, load_more, load_values, put, put_in_transaction,
     recreate_topic,
 };
 pub use seen::Seen;

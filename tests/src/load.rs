@@ -100,6 +100,15 @@ pub fn load_more(bootstrap: &str, topic: &str, loaded: &mut Loaded, records: u64
     load_compressed(bootstrap, topic, loaded, records, "none");
 }
 
+/// Puts `records` more records with values of so many bytes into each partition.
+///
+/// # Panics
+///
+/// As [`load_more`].
+pub fn load_large(bootstrap: &str, topic: &str, loaded: &mut Loaded, records: u64, value_bytes: usize) {
+    load_values(bootstrap, topic, loaded, records, "none", |number| format!("{number:0value_bytes$}").into_bytes());
+}
+
 /// The same, in batches that are compressed with a codec, by librdkafka's name of it.
 ///
 /// # Panics

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 /// A record as it goes over the wire.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WireRecord {
     /// Milliseconds since 1970; -1 is Kafka's word for none.
     pub timestamp_ms: i64,
@@ -34,7 +34,7 @@ pub fn put_batch(bootstrap: &str, topic: &str, partition: i32, records: &[WireRe
     assert_eq!(error, Some(0), "the broker does not take the batch for {topic}: {answer:?}");
 }
 
-fn ask(bootstrap: &str, request: &[u8]) -> std::io::Result<Vec<u8>> {
+pub(crate) fn ask(bootstrap: &str, request: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect(bootstrap)?;
     stream.write_all(&sized(request))?;
     let mut size = [0; 4];
@@ -66,7 +66,7 @@ fn produce_request(topic: &str, partition: i32, batch: &[u8]) -> Vec<u8> {
 }
 
 /// A batch of version 2, uncompressed.
-fn batch(records: &[WireRecord]) -> Vec<u8> {
+pub(crate) fn batch(records: &[WireRecord]) -> Vec<u8> {
     let first = records.first().map_or(0, |record| record.timestamp_ms);
     let latest = records.iter().map(|record| record.timestamp_ms).max().unwrap_or(first);
     let mut body = Vec::new();
@@ -123,7 +123,7 @@ fn varint(number: i64) -> Vec<u8> {
     bytes
 }
 
-fn sized(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn sized(bytes: &[u8]) -> Vec<u8> {
     let mut sized = count(bytes.len()).to_be_bytes().to_vec();
     sized.extend(bytes);
     sized

@@ -44,6 +44,7 @@ pub struct Broker {
     installation: Installation,
     folder: PathBuf,
     port: u16,
+    controller_port: u16,
     secure: Option<SecureListener>,
     starts: AtomicU32,
     process: Mutex<Option<Process>>,
@@ -51,6 +52,15 @@ pub struct Broker {
 
 /// A running JVM and what ends it when we are gone.
 type Process = (Child, Watchdog);
+
+/// What a broker begins with.
+#[derive(Clone, Copy)]
+enum Beginning<'b> {
+    /// A copy of this data, alone in its cluster.
+    Copy(&'b Path),
+    /// Nothing but a place in the cluster of that one.
+    Beside(&'b Broker),
+}
 
 /// How an attempt to start ended, when not well.
 enum StartError {
@@ -67,23 +77,39 @@ impl Broker {
     /// When Kafka cannot be installed or does not start in time; the error then holds the end of its log.
     pub fn start(options: &Options) -> Result<Self> {
         let installation = Installation::ready()?;
-        let broker = Self::start_from(installation, &installation.template(), options, |made| made.java(HEAP_MIB_MAX))?;
+        let template = installation.template();
+        let beginning = Beginning::Copy(&template);
+        let broker = Self::start_from(installation, beginning, options, |made| made.java(HEAP_MIB_MAX))?;
         if broker.secure.is_some() {
             broker.add_user(security::USER, security::PASSWORD)?;
         }
         Ok(broker)
     }
 
+    /// Starts a second broker in the cluster of this one, as number 2, and waits until it serves. Topics that are put on it are gone
+    /// with it, and the first goes on; the other way round the first has to outlive it.
+    ///
+    /// # Errors
+    ///
+    /// When it does not start in time.
+    pub fn start_beside(&self) -> Result<Self> {
+        let options = Options::default();
+        Self::start_from(&self.installation, Beginning::Beside(self), &options, |made| made.java(HEAP_MIB_MAX))
+    }
+
     /// Starts a broker on a copy of `data` with a JVM command of the caller's, to make the installation itself.
     pub(super) fn start_with(java: Command, installation: &Installation, data: &Path) -> Result<Self> {
         let mut java = Some(java);
         let options = Options::default();
-        Self::start_from(installation, data, &options, |made| java.take().unwrap_or_else(|| made.java(HEAP_MIB_MAX)))
+        let beginning = Beginning::Copy(data);
+        Self::start_from(installation, beginning, &options, |made| {
+            java.take().unwrap_or_else(|| made.java(HEAP_MIB_MAX))
+        })
     }
 
     fn start_from(
         installation: &Installation,
-        data: &Path,
+        beginning: Beginning<'_>,
         options: &Options,
         mut java: impl FnMut(&Installation) -> Command,
     ) -> Result<Self> {
@@ -95,17 +121,23 @@ impl Broker {
                 installation: installation.clone(),
                 folder,
                 port: port::free()?,
+                controller_port: port::free()?,
                 secure,
                 starts: AtomicU32::new(0),
                 process: Mutex::new(None),
             };
-            copy_folder(data, &broker.data())?;
             let mut extra = options.properties.clone();
-            let controller_port = port::free()?;
-            if let Some(secure) = &broker.secure {
-                extra.extend(secure.properties(broker.port, controller_port));
+            match beginning {
+                Beginning::Copy(data) => copy_folder(data, &broker.data())?,
+                Beginning::Beside(first) => {
+                    broker.join(first)?;
+                    extra.extend(properties::second(broker.port, first.controller_port));
+                }
             }
-            let text = properties::server(&broker.data(), broker.port, controller_port, &extra);
+            if let Some(secure) = &broker.secure {
+                extra.extend(secure.properties(broker.port, broker.controller_port));
+            }
+            let text = properties::server(&broker.data(), broker.port, broker.controller_port, &extra);
             fs::write(broker.properties(), text).context("cannot write the broker's properties")?;
             match broker.launch(java(installation)) {
                 Ok(()) => return Ok(broker),
@@ -114,6 +146,17 @@ impl Broker {
                 Err(StartError::Other(error)) => return Err(error),
             }
         }
+    }
+
+    /// Makes a data folder that belongs to the cluster of `first`: all that a broker without a controller wants to find.
+    fn join(&self, first: &Self) -> Result<()> {
+        let known =
+            fs::read_to_string(first.data().join("meta.properties")).context("cannot read the first's cluster")?;
+        let cluster = known.lines().find(|line| line.starts_with("cluster.id="));
+        let cluster = cluster.context("the first broker does not say what its cluster is")?;
+        fs::create_dir_all(self.data()).context("cannot create the broker's data folder")?;
+        let text = format!("version=1\n{cluster}\nnode.id={}\n", properties::SECOND);
+        fs::write(self.data().join("meta.properties"), text).context("cannot write the broker's place in the cluster")
     }
 
     /// The address to give to clients: `127.0.0.1:PORT`.
@@ -207,10 +250,16 @@ impl Broker {
         }
     }
 
+    /// What the broker logged since it was started last.
+    #[must_use]
+    pub fn log_text(&self) -> String {
+        fs::read_to_string(self.log()).unwrap_or_default()
+    }
+
     /// The last lines of the broker's log, for error texts.
     #[must_use]
     pub fn log_tail(&self) -> String {
-        let text = fs::read_to_string(self.log()).unwrap_or_default();
+        let text = self.log_text();
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(30)..].join("\n")
     }
@@ -248,7 +297,7 @@ impl Broker {
         self.spawn(&mut java).map_err(StartError::Other)?;
         let deadline = Instant::now() + START_WITHIN;
         loop {
-            let log = fs::read_to_string(self.log()).unwrap_or_default();
+            let log = self.log_text();
             if log.contains("Kafka Server started") {
                 return Ok(());
             }

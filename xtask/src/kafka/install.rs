@@ -108,6 +108,8 @@ impl Installation {
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
             "-Dorg.slf4j.simpleLogger.showDateTime=true",
             "-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info",
+            // What was denied to whom, where the broker asks for rights at all.
+            "-Dorg.slf4j.simpleLogger.log.kafka.authorizer.logger=info",
         ]);
         command
     }

@@ -36,6 +36,20 @@ log.retention.check.interval.ms=1000
 log.segment.delete.delay.ms=1000
 ";
 
+/// The number of a broker that was started beside another one.
+pub(super) const SECOND: u32 = 2;
+
+/// What is different about a second broker, whose controller is the first.
+pub(super) fn second(port: u16, controller_port: u16) -> Vec<(String, String)> {
+    let properties = [
+        ("process.roles", "broker".to_owned()),
+        ("node.id", SECOND.to_string()),
+        ("controller.quorum.voters", format!("1@127.0.0.1:{controller_port}")),
+        ("listeners", format!("PLAINTEXT://127.0.0.1:{port}")),
+    ];
+    properties.map(|(key, value)| (key.to_owned(), value)).to_vec()
+}
+
 /// The text of a `server.properties` for a data folder and two ports; `extra` comes last and wins.
 pub(super) fn server(data: &Path, port: u16, controller_port: u16, extra: &[(String, String)]) -> String {
     let mut text = String::from(QUICK);

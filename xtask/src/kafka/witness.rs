@@ -72,6 +72,17 @@ impl Broker {
         Ok(())
     }
 
+    /// Gives a user a right to a topic, such as `Write`, at brokers that ask for rights.
+    ///
+    /// # Errors
+    ///
+    /// When the broker does not ask for rights.
+    pub fn allow(&self, user: &str, operation: &str, topic: &str) -> Result<()> {
+        let principal = format!("User:{user}");
+        let right = ["--allow-principal", &principal, "--operation", operation, "--topic", topic];
+        self.tool("AclCommand", &[&["--add"][..], &right].concat()).map(drop)
+    }
+
     /// Deletes a topic.
     ///
     /// # Errors

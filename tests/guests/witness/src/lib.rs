@@ -3,7 +3,8 @@
 //!
 //! Settings: `pause_ms` is how long a batch takes. `fatal_at`, `retry_at` and `trap_at` name records as `PARTITION:OFFSET`, with
 //! commas between several: the batch that holds one is answered with fatal, with retryable on its first `retry_attempts` attempts
-//! (1 when unset), or not at all, because the guest traps. `suspect` names records to blame for what is retryable. `complete_to`
+//! (1 when unset), or not at all, because the guest traps; `spin_at` and `grow_at` are for one that computes for ever, and one that
+//! takes memory without end. `suspect` names records to blame for what is retryable. `complete_to`
 //! names records that are done with all before them, and makes the batch that holds one retryable; nothing of it then comes again
 //! but what lies behind. `reject_at` names records to reject, `reject_every` the distance of the offsets to reject, from 0;
 //! `emit_at` and `emit_every` do the same for records to be copied to the sink that `sink` names. `trap_always`
@@ -12,6 +13,7 @@
 
 #![expect(clippy::print_stdout, reason = "the report is what this guest is for")]
 
+use std::hint::black_box;
 use std::time::Duration;
 
 use gristmill_plugin::{Batch, Failure, OutputRecord, Record, Retry, Timestamp, fatal, handler, setting};
@@ -41,6 +43,12 @@ fn witness(
     }
     assert!(setting("trap_always").is_none(), "the witness was told to trap always");
     assert!(!holds(batch, setting("trap_at")), "the witness was told to trap");
+    if holds(batch, setting("spin_at")) {
+        spin();
+    }
+    if holds(batch, setting("grow_at")) {
+        grow();
+    }
     if holds(batch, setting("fatal_at")) {
         return Err(fatal("the witness was told to say fatal"));
     }
@@ -57,6 +65,20 @@ fn witness(
         return Err(retry.because("the witness was told to say retryable"));
     }
     Ok(())
+}
+
+fn spin() -> ! {
+    loop {
+        std::hint::spin_loop();
+    }
+}
+
+fn grow() -> ! {
+    let mut held: Vec<Vec<u8>> = Vec::new();
+    loop {
+        held.push(vec![1; 1 << 20]);
+        black_box(&held);
+    }
 }
 
 /// Rejects and emits what the settings name.
