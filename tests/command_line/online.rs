@@ -73,3 +73,29 @@ fn the_topics_that_are_written_to_are_asked_for_too() {
     let ended = check();
     assert!(ended.good().stdout.ends_with("topic orders.dead: 1 partitions\ntopic out: 1 partitions\n"), "{ended:#?}");
 }
+
+/// A registry that nobody is, and one that is no registry: the brokers are there.
+#[test]
+fn a_schema_registry_that_does_not_answer_as_one_is_named() {
+    let cluster = MockCluster::start(1).unwrap();
+    cluster.create_topic("orders", 1).unwrap();
+    let check = |url: &str| {
+        let more = format!("[topics.orders]\nvalue_format = \"avro\"\n[schema_registry]\nurl = \"{url}\"\n");
+        let text = configuration("gristmill-echo", &more)
+            .replace("127.0.0.1:1\"", &format!("{}\"", cluster.bootstrap_servers()));
+        Run::new().file("g.toml", text).with(&["check", "g.toml", "--online"])
+    };
+    check("http://127.0.0.1:1")
+        .refused(69, &["schema_registry: the registry cannot be reached: ", "correct schema_registry"]);
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let answering = std::thread::spawn(move || {
+        use std::io::{Read as _, Write as _};
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = [0; 64];
+        let _ = stream.read(&mut head).unwrap();
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello").unwrap();
+    });
+    check(&url).refused(69, &["what answers is no schema registry"]);
+    answering.join().unwrap();
+}

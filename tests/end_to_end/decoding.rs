@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use gristmill_tests::{Found, WireRecord, create_topic, put_batch, read_topic, shared_broker};
+use gristmill_tests::{Found, Host, TemporaryFolder, WireRecord, create_topic, put_batch, read_topic, shared_broker};
 use xtask::registry::Registry;
 
 use crate::control::command;
@@ -159,6 +159,10 @@ fn data_with_registered_schemas_reach_the_plugin_as_json() {
         values.push(Some(&good));
         put(&pipeline.topic, &values);
         let host = pipeline.run();
+        let folder = TemporaryFolder::new();
+        folder.write("gristmill.toml", &pipeline.configuration());
+        let (code, checked) = Host::start(folder, &["check", "gristmill.toml", "--online"]).wait_for_end(SOON);
+        assert!(code == 0 && checked.iter().any(|line| line == "the schema registry answers"), "{checked:?}");
         pipeline.wait_until_committed(&BTreeMap::from([(0, 7)]), SOON);
         let lines = stop(host);
         let seen = [(0, format!("'{json}'")), (1, "null".to_owned()), (6, format!("'{json}'"))];

@@ -72,6 +72,18 @@ impl Registry {
         Ok(Self { client, settings, state, answered: Condvar::new() })
     }
 
+    /// Asks whether it is there and takes us for who we are, whatever schemas it has. Waits as long as one request may take.
+    ///
+    /// # Errors
+    /// What it does instead of answering as a registry does.
+    pub fn reach(&self) -> Result<(), Reason> {
+        // Whether it has a schema of this id does not matter: it says so in its own words either way.
+        match self.client.schema(SchemaId(1), self.settings.request_time_max) {
+            Ok(_) | Err(Fault::Missing(_) | Fault::Unusable(_)) => Ok(()),
+            Err(Fault::Unavailable { reason, .. }) => Err(reason),
+        }
+    }
+
     /// The schema with that id, from the shelf or from the registry.
     ///
     /// # Errors

@@ -1,12 +1,13 @@
 //! `gristmill check`: reads a configuration and says everything that is wrong with it.
 //!
 //! Reaches files only: schemas, and the plugin's, which it loads and starts for trial. Brokers are asked with `--online` alone; no
-//! group is joined.
+//! group is joined. So is the schema registry.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use gristmill_decode::Registry;
 use gristmill_guest::{Engine, EngineSettings, Plugin};
 use gristmill_kafka::ClientErrorKind;
 use serde::Serialize;
@@ -28,7 +29,7 @@ pub(super) struct CheckArgs {
     /// Print every value and where it comes from: file with line, environment, flag or default; loads no plugin
     #[arg(long)]
     origin: bool,
-    /// Ask the brokers too: are they there, do they know the topics
+    /// Ask the brokers too: are they there, do they know the topics; and the schema registry, where one is needed
     #[arg(long, conflicts_with = "origin")]
     online: bool,
     /// How long to wait for the brokers. Default: start.wait
@@ -48,6 +49,8 @@ struct Report<'r> {
     plugin: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     topics: Vec<Topic>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema_registry: Option<&'r str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     warnings: &'r [String],
     #[serde(skip_serializing_if = "<[OriginLine]>::is_empty")]
@@ -85,6 +88,8 @@ struct Found {
     loaded: Loaded,
     plugin: Option<Plugin>,
     topics: Vec<Topic>,
+    /// True: the schema registry was asked, and answers.
+    registry: bool,
 }
 
 pub(super) fn run(args: CheckArgs, console: &mut Console) -> Exit {
@@ -108,14 +113,16 @@ fn look(args: CheckArgs, console: &mut Console) -> Result<Found, NotLoaded> {
     let loaded = args.config.load(console)?;
     if args.origin {
         // Origins are asked for when something is wrong: they need no plugin.
-        return Ok(Found { loaded, plugin: None, topics: Vec::new() });
+        return Ok(Found { loaded, plugin: None, topics: Vec::new(), registry: false });
     }
     let alone = |exit| NotLoaded { exit, problems: Vec::new() };
-    Formats::load(&loaded.config.decoding).map_err(|error| alone(error.into()))?;
+    let formats = Formats::load(&loaded.config.decoding).map_err(|error| alone(error.into()))?;
     let plugin = Some(load_plugin(&loaded.config.plugin).map_err(alone)?);
     let wait = args.wait.map_or(loaded.config.start.wait, |wait| wait.0);
     let topics = if args.online { reach(&loaded.config, wait).map_err(alone)? } else { Vec::new() };
-    Ok(Found { loaded, plugin, topics })
+    let registry = formats.as_ref().and_then(Formats::registry).filter(|_| args.online);
+    registry.map_or(Ok(()), reach_registry).map_err(alone)?;
+    Ok(Found { loaded, plugin, topics, registry: registry.is_some() })
 }
 
 /// Asks the brokers for every topic that is named and no pattern, and for every one that is written to.
@@ -152,6 +159,14 @@ fn reach(config: &Config, wait: Duration) -> Result<Vec<Topic>, Exit> {
     if why.is_empty() { Ok(topics) } else { Err(Exit::because(code, why.join("; "))) }
 }
 
+/// Asks the schema registry whether it is there.
+fn reach_registry(registry: &Registry) -> Result<(), Exit> {
+    registry.reach().map_err(|reason| {
+        let advice = "correct schema_registry, or wait until it answers: records would wait for it as well";
+        Exit::because(exit::UNREACHABLE, format!("schema_registry: {reason}; {advice}"))
+    })
+}
+
 fn load_plugin(config: &PluginConfig) -> Result<Plugin, Exit> {
     let engine =
         Engine::new(&EngineSettings::default()).map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
@@ -161,13 +176,23 @@ fn load_plugin(config: &PluginConfig) -> Result<Plugin, Exit> {
 
 /// Says what was found. Without a plugin: where every value comes from.
 fn report(found: Found, output: Output, console: &mut Console) {
-    let Found { loaded: Loaded { config, origins }, plugin, topics } = found;
+    let Found { loaded: Loaded { config, origins }, plugin, topics, registry } = found;
     let digest = plugin.as_ref().map(|plugin| plugin.digest().to_string());
     let origins = if plugin.is_none() { origins.as_slice() } else { &[] };
     if output == Output::Json {
         let pipeline = Some(config.pipeline.as_str());
         let warnings = config.warnings.as_slice();
-        let report = Report { ok: true, pipeline, plugin: digest, topics, warnings, origins, ..Report::default() };
+        let schema_registry = registry.then_some("answers");
+        let report = Report {
+            ok: true,
+            pipeline,
+            plugin: digest,
+            topics,
+            schema_registry,
+            warnings,
+            origins,
+            ..Report::default()
+        };
         console.say_json(&report);
         return;
     }
@@ -180,5 +205,8 @@ fn report(found: Found, output: Output, console: &mut Console) {
     }
     for Topic { topic, partitions } in topics {
         console.say(format_args!("topic {topic}: {partitions} partitions"));
+    }
+    if registry {
+        console.say("the schema registry answers");
     }
 }

@@ -11,6 +11,7 @@ use crate::exit::{self, Exit};
 #[derive(Debug)]
 pub(crate) struct Formats {
     topics: Vec<(TopicMatch, Decoders)>,
+    registry: Option<Arc<Registry>>,
 }
 
 /// The decoders of a topic.
@@ -53,7 +54,13 @@ impl Formats {
             Ok::<_, FormatsError>((formats.topics.clone(), Decoders { key, value }))
         };
         let topics = config.topics.iter().map(decoders).collect::<Result<Vec<_>, _>>()?;
-        Ok((!topics.is_empty()).then_some(Self { topics }))
+        Ok((!topics.is_empty()).then_some(Self { topics, registry }))
+    }
+
+    /// The registry, where one of the formats needs it.
+    pub(crate) fn registry(&self) -> Option<&Registry> {
+        let asks = |decoders: &Decoders| decoders.key.asks_registry() || decoders.value.asks_registry();
+        self.registry.as_deref().filter(|_| self.topics.iter().any(|(_, decoders)| asks(decoders)))
     }
 
     /// The decoders of a topic. `None`: its records are handed over as they are.

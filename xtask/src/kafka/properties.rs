@@ -5,7 +5,8 @@
 use std::path::Path;
 
 /// Settings that make a broker for tests small and quick: the defaults are meant for clusters, and each of these was
-/// seen to make tests wait (first rebalance 3 s, second member of a consumer-protocol group 5 s, and so on).
+/// seen to make tests wait (first rebalance 3 s, second member of a consumer-protocol group 5 s, and so on). Nothing is deleted for
+/// its age where a topic does not say so: tests write records of any time.
 const QUICK: &str = "\
 process.roles=broker,controller
 node.id=1
@@ -33,6 +34,7 @@ broker.session.timeout.ms=3000
 broker.heartbeat.interval.ms=500
 log.cleaner.dedupe.buffer.size=4194304
 log.retention.check.interval.ms=1000
+log.retention.ms=-1
 log.segment.delete.delay.ms=1000
 ";
 
