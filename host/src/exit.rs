@@ -5,7 +5,7 @@
 use std::fmt;
 
 use gristmill_core::io::{StopReason, Unfinished};
-use gristmill_kafka::ReachError;
+use gristmill_kafka::{ReachError, ReadError};
 
 use crate::config::ConfigError;
 use crate::excerpt::{both_ends, short_reason};
@@ -175,6 +175,19 @@ impl From<&ReachError> for Exit {
             ReachError::Start(_) => MISFIT,
             ReachError::Unreachable { .. } => UNREACHABLE,
             ReachError::NotAuthenticated { .. } | ReachError::Insecure { .. } => NOT_AUTHORISED,
+        };
+        Self::because(code, error.to_string())
+    }
+}
+
+impl From<&ReadError> for Exit {
+    fn from(error: &ReadError) -> Self {
+        let code = match error {
+            ReadError::Reach(reach) => return Self::from(reach),
+            ReadError::NoTopic { .. } => MISFIT,
+            ReadError::Denied { .. } => NOT_AUTHORISED,
+            ReadError::Silent { .. } => UNREACHABLE,
+            ReadError::Unreadable { .. } => UNEXPECTED,
         };
         Self::because(code, error.to_string())
     }
