@@ -25,6 +25,7 @@ mod offsets;
 mod outage;
 mod pipeline;
 mod records;
+mod replay;
 mod secure;
 mod start;
 mod stop;
