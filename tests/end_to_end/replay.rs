@@ -1,11 +1,14 @@
 //! Dead letters on a real Kafka: what broke is listed, shown, replayed once its cause is corrected, and handled.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Instant;
 
 use gristmill_tests::{
-    Ending, Found, Host, Seen, TemporaryFolder, create_topic, put_in_transaction, read_topic, shared_broker,
+    Ending, Found, Host, Seen, TemporaryFolder, create_topic, plugin, put_in_transaction, put_value, read_topic,
+    shared_broker,
 };
+use xtask::kafka::{Broker, Options};
 
 use crate::pipeline::{Pipeline, SOON, last, stop};
 
@@ -83,7 +86,7 @@ fn broken_records_are_handled_after_a_replay(name: &str, headers: &str) {
     let again = letters.iter().find(|letter| letter.header("gristmill.failures").as_deref() == Some("2")).unwrap();
     let position = format!("{}:{}", again.partition, again.offset);
     let shown = command(&worse, &["show", "--at", &position]);
-    assert!(shown.contains("failures  2, replayed 1 times"), "{shown}");
+    assert!(shown.contains("failures  2, replayed 1 time\n"), "{shown}");
     assert!(shown.contains(&format!("  last      rejected at {}/0@11, ", worse.topic)), "{shown}");
     let corrected = worse.without_setting("reject_at");
     command(&corrected, &["replay", "--at", &position, "--to", "origin"]);
@@ -166,4 +169,59 @@ fn a_dead_letter_topic_that_ends_in_a_transaction_is_read_to_its_end() {
     assert_eq!(listed, "0 dead letters; 2 records without the story of a failure");
     put_in_transaction(&bootstrap, &letters, 3, Ending::Aborted);
     assert_eq!(command(&pipeline, &["list"]), listed);
+}
+
+/// The commands that the walk-through of the example gives to gristmill, in their order, but for those without Kafka.
+fn walk_through(folder: &Path) -> Vec<Vec<String>> {
+    let text = std::fs::read_to_string(folder.join("README.md")).unwrap();
+    let commands = text.lines().filter_map(|line| line.trim().strip_prefix("$ gristmill "));
+    let words = |command: &str| -> Vec<String> {
+        let path = |word: &str| {
+            if word.ends_with(".toml") { folder.join(word).display().to_string() } else { word.to_owned() }
+        };
+        command.split(' ').map(path).collect()
+    };
+    commands.filter(|command| !command.starts_with("call ")).map(words).collect()
+}
+
+/// `examples/dead-letters`, as its paper walks through it.
+#[test]
+fn the_example_breaks_on_purpose_and_is_repaired_by_a_replay() {
+    let broker = Broker::start(&Options::default()).unwrap();
+    let bootstrap = broker.bootstrap();
+    create_topic(&bootstrap, "orders", 1);
+    create_topic(&bootstrap, "orders.dead", 1);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/dead-letters");
+    for line in std::fs::read_to_string(folder.join("orders.tsv")).unwrap().lines() {
+        let (key, value) = line.split_once('\t').unwrap();
+        put_value(&bootstrap, "orders", key, value);
+    }
+    let _ = plugin("gristmill-validate");
+    let mut committed = [5, 7].into_iter();
+    let mut printed = Vec::new();
+    for mut arguments in walk_through(&folder) {
+        arguments.extend(["--set".to_owned(), format!("kafka.bootstrap_servers={bootstrap}")]);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let host = Host::start(TemporaryFolder::new(), &arguments);
+        if arguments[0] == "run" {
+            let wanted = BTreeMap::from([(0, committed.next().unwrap())]);
+            let deadline = Instant::now() + SOON;
+            while broker.committed_offsets("orders-to-books", "orders").unwrap() != wanted {
+                assert!(Instant::now() < deadline, "{wanted:?}: {}", last(&host.lines().all()));
+            }
+            stop(host);
+        } else {
+            let (code, lines) = host.wait_for_end(SOON);
+            assert_eq!(code, 0, "{arguments:?}: {lines:#?}");
+            printed.push(lines.join("\n"));
+        }
+    }
+    let [listed, shown, tried, replayed, after] = &printed[..] else { panic!("{printed:#?}") };
+    assert!(listed.ends_with("3 dead letters: 3 rejected") && listed.matches("/currency: ").count() == 2, "{listed}");
+    assert!(shown.contains("  key       ben\n"), "{shown}");
+    assert!(tried.starts_with("batch 1: ok (2 records, ") && !tried.contains("rejected 0"), "{tried}");
+    assert!(replayed.starts_with("replayed 2 to where they came from (2 to orders); "), "{replayed}");
+    assert_eq!(after.lines().last(), listed.lines().last(), "no new dead letter came");
+    let taken = &read_topic(&bootstrap, "orders")[5..];
+    assert!(taken.iter().all(|order| order.header("gristmill.replays").as_deref() == Some("1")), "{taken:?}");
 }

@@ -20,7 +20,7 @@ pub use damage::{Damage, cut_off, damage};
 pub use host::{Host, plugin};
 pub use lines::Lines;
 pub use load::{
-    Ending, Loaded, create_topic, load, load_compressed, load_more, put, put_in_transaction, recreate_topic,
+    Ending, Loaded, create_topic, load, load_compressed, load_more, put, put_in_transaction, put_value, recreate_topic,
 };
 pub use seen::Seen;
 pub use temporary::TemporaryFolder;

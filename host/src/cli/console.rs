@@ -59,8 +59,11 @@ impl Console {
 
     /// The columns of the terminal that results go to; `None` where they go elsewhere.
     pub(crate) fn columns() -> Option<usize> {
+        /// What is assumed when nobody says.
+        const USUAL: usize = 80;
         let of_terminal = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
-        io::stdout().is_terminal().then(of_terminal).flatten()
+        let of_environment = || std::env::var("COLUMNS").ok()?.parse().ok();
+        io::stdout().is_terminal().then(|| of_terminal().or_else(of_environment).unwrap_or(USUAL))
     }
 
     /// Prints a result for machines.

@@ -117,16 +117,17 @@ pub(super) fn run(command: DeadLettersCommand, console: &mut Console) -> Exit {
 fn list(args: LookArgs, console: &mut Console) -> Result<Exit, Exit> {
     let output = args.output.output;
     let mut session = args.choice.open(console)?;
-    let columns = Console::columns();
+    let mut table = text::Table::new(Console::columns());
     let mut is_first = true;
     while let Some(found) = session.next_meant()? {
         match output {
             Output::Json => console.say_json(&json::story(&found.letter)),
             Output::Text => {
+                let row = table.row(&found.letter);
                 if std::mem::take(&mut is_first) {
-                    console.say(text::heading());
+                    console.say(table.heading());
                 }
-                console.say(text::row(&found.letter, columns));
+                console.say(row);
             }
         }
         if console.is_unheard() {

@@ -4,8 +4,9 @@
 
 use gristmill_guest::escape;
 use gristmill_kafka::dead_letter::{Place, ToldFailure};
+use unicode_width::UnicodeWidthStr;
 
-use crate::dead_letters::{Class, Letter, shown};
+use crate::dead_letters::{Class, Letter, counted, shown};
 use crate::excerpt::short_reason;
 use crate::records::FileRecord;
 
@@ -14,38 +15,66 @@ use super::super::live::cut;
 /// How much of a key, a value or a header is shown.
 const BYTES_SHOWN_MAX: usize = 4 << 10;
 /// How many digits of a digest tell two plugins apart.
-const DIGITS: usize = 12;
+const DIGITS: usize = 8;
 
-/// What stands above the lines.
-pub(super) fn heading() -> String {
-    line(&["at", "failed at", "class", "origin", "attempts", "failures", "plugin"].map(str::to_owned), "reason")
+/// A table whose rows come one after the other, from a topic of any size: a column is as wide as its widest cell so far.
+pub(super) struct Table {
+    columns: Option<usize>,
+    widths: [usize; 7],
 }
 
-/// One line, no longer than the terminal is wide.
-pub(super) fn row(letter: &Letter, columns: Option<usize>) -> String {
-    let failure = letter.latest();
-    let or = |text: Option<String>| text.unwrap_or_else(|| "?".to_owned());
-    let cells = [
-        letter.at.to_string(),
-        or(letter.failed_ms().map(shown)),
-        Class::listed(failure),
-        or(letter.told.origin.as_ref().map(|origin| place(&origin.place))),
-        or(failure.attempts.map(|attempts| attempts.to_string())),
-        letter.told.failures.to_string(),
-        or(failure.plugin_digest.as_deref().map(short_digest)),
-    ];
-    let row = escape(line(&cells, &short_reason(&failure.reason)).as_bytes());
-    // The last column stays empty: a terminal that is written full may have gone to the next line.
-    match columns.and_then(|columns| columns.checked_sub(1)) {
-        Some(columns) if unicode_width::UnicodeWidthStr::width(row.as_str()) > columns => cut(&row, columns),
-        Some(_) | None => row,
+impl Table {
+    /// An empty one, whose lines are no longer than `columns`, where there is a bound.
+    pub(super) fn new(columns: Option<usize>) -> Self {
+        // A time is always as long as this one.
+        Self { columns, widths: [4, "2026-01-31T12:00:00Z".len(), 8, 6, 5, 5, DIGITS] }
+    }
+
+    /// What stands above the rows. Asked for behind the first of them, it stands where that one does.
+    pub(super) fn heading(&mut self) -> String {
+        self.line(["at", "failed at", "class", "origin", "tried", "fails", "plugin"].map(str::to_owned), "reason")
+    }
+
+    /// One dead letter, by its latest failure.
+    pub(super) fn row(&mut self, letter: &Letter) -> String {
+        let failure = letter.latest();
+        let or = |text: Option<String>| text.unwrap_or_else(|| "?".to_owned());
+        let cells = [
+            letter.at.to_string(),
+            or(letter.failed_ms().map(to_seconds)),
+            Class::listed(failure),
+            or(letter.told.origin.as_ref().map(|origin| place(&origin.place))),
+            or(failure.attempts.map(|attempts| attempts.to_string())),
+            letter.told.failures.to_string(),
+            or(failure.plugin_digest.as_deref().map(short_digest)),
+        ];
+        self.line(cells, &short_reason(&failure.reason))
+    }
+
+    fn line(&mut self, cells: [String; 7], reason: &str) -> String {
+        let mut line = String::new();
+        for (cell, width) in cells.iter().zip(&mut self.widths) {
+            let cell = escape(cell.as_bytes());
+            *width = cell.width().max(*width).min(CELL_COLUMNS_MAX);
+            line += &cell;
+            line += &" ".repeat(width.saturating_sub(cell.width()) + 2);
+        }
+        line += &escape(reason.as_bytes());
+        // The last column stays empty: a terminal that is written full may have gone to the next line.
+        match self.columns.map(|columns| columns.saturating_sub(1)) {
+            Some(columns) if line.width() > columns => cut(&line, columns),
+            Some(_) | None => line.trim_end().to_owned(),
+        }
     }
 }
 
-/// Cells side by side. They come one after the other from a topic of any size, so that the width of the widest is not known.
-fn line(cells: &[String; 7], reason: &str) -> String {
-    let [at, failed_at, class, origin, attempts, failures, plugin] = cells;
-    format!("{at:<8} {failed_at:<24} {class:<13} {origin:<24} {attempts:>8} {failures:>8} {plugin:<DIGITS$}  {reason}")
+/// No column grows wider, whatever somebody calls a topic or a class.
+const CELL_COLUMNS_MAX: usize = 40;
+
+/// A moment without what lies below a second.
+fn to_seconds(ms: i64) -> String {
+    let shown = shown(ms);
+    shown.split_once('.').map_or(shown.clone(), |(seconds, _)| format!("{seconds}Z"))
 }
 
 /// All of one.
@@ -64,7 +93,7 @@ pub(super) fn whole(letter: &Letter, original: &FileRecord) -> Vec<String> {
         };
         say("origin", &format!("{}{at}", place(&origin.place)));
     }
-    say("failures", &format!("{}, replayed {} times", told.failures, told.replays));
+    say("failures", &format!("{}, replayed {}", told.failures, counted(u64::from(told.replays), "time")));
     if told.first != ToldFailure::default() {
         failure(&told.first, None, if told.last.is_some() { "first" } else { "failed" }, &mut say);
     }
@@ -88,7 +117,8 @@ fn failure(failure: &ToldFailure, at: Option<&Place>, name: &str, say: &mut impl
     let mut words = Class::listed(failure);
     words += &at.map_or(String::new(), |at| format!(" at {}", place(at)));
     words += &failure.at_ms.map_or(String::new(), |ms| format!(", {}", shown(ms)));
-    words += &failure.attempts.map_or(String::new(), |attempts| format!(", {attempts} attempts"));
+    words +=
+        &failure.attempts.map_or(String::new(), |attempts| format!(", {}", counted(u64::from(attempts), "attempt")));
     say(name, &words);
     say("reason", &failure.reason);
     let rest = [("plugin", &failure.plugin_digest), ("search", &failure.halving), ("detail", &failure.detail)];
@@ -127,17 +157,32 @@ mod tests {
     use crate::dead_letters::{at_origin, sample};
     use crate::records::FileHeader;
 
+    fn row(letter: &Letter, columns: Option<usize>) -> String {
+        Table::new(columns).row(letter)
+    }
+
     #[test]
     fn a_line_tells_the_latest_failure() {
-        assert_eq!(
-            row(&sample(), None),
-            "0:12     2023-11-14T22:13:20.000Z rejected      orders/3@7777                   1        1 852edbc595d9  no such \
-             currency: GBP"
-        );
-        assert!(heading().ends_with("attempts failures plugin        reason"), "{}", heading());
+        let first =
+            "0:12  2023-11-14T22:13:20Z  rejected  orders/3@7777  1      1      852edbc5  no such currency: GBP";
+        assert_eq!(row(&sample(), None), first);
         let mut letter = sample();
         letter.told.last = Some((None, ToldFailure { reason: "again".to_owned(), ..ToldFailure::default() }));
         assert!(row(&letter, None).ends_with("  again"), "{}", row(&letter, None));
+    }
+
+    #[test]
+    fn columns_grow_with_what_comes_and_not_without_end() {
+        let mut table = Table::new(None);
+        let _ = table.row(&sample());
+        let heading = table.heading();
+        assert_eq!(heading, "at    failed at             class     origin         tried  fails  plugin    reason");
+        let before = table.row(&sample());
+        let mut long = sample();
+        long.told.first.class = "org.apache.kafka.connect.errors.DataException".to_owned();
+        assert!(table.row(&long).contains("DataException  orders/3@7777  1 "), "{}", table.row(&long));
+        let after = table.row(&sample());
+        assert_eq!(after.find("orders"), before.find("orders").map(|at| at + CELL_COLUMNS_MAX - "rejected".len()));
     }
 
     #[test]
@@ -147,7 +192,7 @@ mod tests {
         letter.told.first.class = "x".repeat(200);
         for columns in 1..200 {
             let row = row(&letter, Some(columns));
-            assert!(unicode_width::UnicodeWidthStr::width(row.as_str()) < columns, "{columns}: {row}");
+            assert!(row.width() < columns, "{columns}: {row}");
         }
         assert!(!row(&letter, None).contains(['\u{1b}', '\n']));
     }
@@ -170,7 +215,7 @@ mod tests {
         let all = lines.join("\n");
         for line in [
             "0:12\n  written   2023-11-14T22:13:20.500Z\n  origin    orders/3@7777, made at 2020-09-13T12:26:40.000Z\n",
-            "\n  failures  1, replayed 0 times\n  first     rejected, 2023-11-14T22:13:20.000Z, 1 attempts\n",
+            "\n  failures  1, replayed 0 times\n  first     rejected, 2023-11-14T22:13:20.000Z, 1 attempt\n",
             "\n  reason    no such currency: GBP\n  plugin    sha256:852edbc595d9aabb\n  last      fault/trap at orders/3@9000\n",
             "\n  reason    it\\u{1b}[1m broke\n  search    8 > 4 > 1\n",
             "\n  left out  what was too large for the topic lies at orders/3@9000, 2000000 bytes\n",
@@ -187,10 +232,7 @@ mod tests {
         let mut letter = Letter { told, ..sample() };
         letter.told.first.attempts = None;
         letter.told.first.plugin_digest = None;
-        assert!(
-            row(&letter, None).contains(" ?                               ?        1 ?  "),
-            "{}",
-            row(&letter, None)
-        );
+        let row = row(&letter, None);
+        assert!(row.ends_with("  rejected  ?       ?      1      ?         no such currency: GBP"), "{row}");
     }
 }
