@@ -25,9 +25,9 @@ fn without_measurements(lines: Vec<Value>) -> Vec<Value> {
 fn called(folder: &Path, config: &str) -> Vec<Value> {
     let path = |name: &str| folder.join(name).display().to_string();
     let (records, config) = (path("records.jsonl"), path(config));
-    let text = std::fs::read_to_string(&config).expect("an example has a configuration");
+    let text = std::fs::read_to_string(&config).unwrap();
     let file = text.lines().find_map(|line| line.strip_prefix("path = ")?.trim_matches('"').rsplit('/').next());
-    let package = file.and_then(|file| file.strip_suffix(".wasm")).expect("it names its plugin").replace('_', "-");
+    let package = file.and_then(|file| file.strip_suffix(".wasm")).unwrap().replace('_', "-");
     let plugin = plugin(&package);
     let ended = Run::new().with(&["call", &plugin, &records, "--config", &config, "--output", "json"]);
     without_measurements(ended.json())
@@ -35,8 +35,8 @@ fn called(folder: &Path, config: &str) -> Vec<Value> {
 
 /// What a file of an example promises.
 fn promised(folder: &Path, name: &str) -> Vec<Value> {
-    let expected = std::fs::read_to_string(folder.join(name)).expect("an example says what it prints");
-    expected.lines().map(|line| serde_json::from_str(line).expect("it is JSON Lines")).collect()
+    let expected = std::fs::read_to_string(folder.join(name)).unwrap();
+    expected.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn every_example_prints_what_it_promises() {
 fn the_repaired_pipeline_differs_in_its_schema_only_and_takes_what_the_other_one_rejects() {
     let folder = examples().join("dead-letters");
     assert_eq!(called(&folder, "repaired.toml"), promised(&folder, "expected-repaired.jsonl"));
-    let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("it is there");
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
     let (broken, repaired) = (read("pipeline.toml"), read("repaired.toml"));
     let differing: Vec<_> = broken.lines().zip(repaired.lines()).filter(|(one, other)| one != other).collect();
     assert_eq!(broken.lines().count(), repaired.lines().count());
