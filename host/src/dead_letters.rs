@@ -10,9 +10,8 @@ mod when;
 use std::fmt;
 use std::str::FromStr;
 
-use gristmill_kafka::RecordBody;
-use gristmill_kafka::Timestamp;
 use gristmill_kafka::dead_letter::{self, Told, ToldFailure};
+use gristmill_kafka::{RecordBody, Timestamp, check_topic, is_pattern};
 
 use crate::records::{FileHeader, FileRecord};
 
@@ -79,6 +78,17 @@ impl Letter {
     pub(crate) fn failed_ms(&self) -> Option<i64> {
         self.latest().at_ms.or(self.written_ms)
     }
+}
+
+/// Whether one topic can be called so.
+///
+/// # Errors
+/// Why not.
+pub(crate) fn check_name(topic: &str) -> Result<(), String> {
+    if is_pattern(topic) {
+        return Err("it is a pattern; name one topic".to_owned());
+    }
+    check_topic(topic).map_err(|fault| fault.to_string())
 }
 
 /// Where a record lies.

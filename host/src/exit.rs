@@ -100,8 +100,8 @@ impl Exit {
             StopReason::TooManyDeadLetters { reason, .. } => Self::because(
                 EXHAUSTED,
                 format!(
-                    "{reason}; the {batch} was neither written nor committed; look at the dead letters: what fails that often is most \
-                     often not the records; fix the cause, or raise dead_letter.stop_when, then start again"
+                    "{reason}; the {batch} was neither written nor committed; look at them with gristmill dead-letters list: what \
+                     fails that often is most often not the records; fix the cause, or raise dead_letter.stop_when, then start again"
                 ),
             ),
             StopReason::Fenced => Self::because(

@@ -131,3 +131,24 @@ fn ends_that_are_refused_at_first_are_asked_for_again() {
     cluster.fail_next(RequestKind::ListOffsets, &[6, 6]);
     assert_eq!(read(open(&cluster, "dead", |_| EVERYTHING).expect("it is there")).len(), 5);
 }
+
+#[test]
+fn a_topic_that_is_not_for_this_user_is_named_at_once() {
+    let cluster = cluster("dead", 1);
+    fill(&cluster, "dead", 1, 0, 5);
+    let is_denied = |error: &ReadError| matches!(error, ReadError::Denied { topic } if topic == "dead");
+    // Topic authorization failed.
+    cluster.fail_next(RequestKind::ListOffsets, &[29; 10]);
+    let error = open(&cluster, "dead", |_| EVERYTHING).expect_err("it is denied");
+    assert!(is_denied(&error), "{error}");
+    cluster.stop_failing(RequestKind::ListOffsets);
+    cluster.fail_next(RequestKind::Fetch, &[29; 1_000]);
+    let mut reader = open(&cluster, "dead", |_| EVERYTHING).expect("it is there");
+    let error = loop {
+        match reader.next(PATIENCE / 10) {
+            Ok(records) => assert!(records.is_some_and(|records| records.is_empty()), "nothing can be read"),
+            Err(error) => break error,
+        }
+    };
+    assert!(is_denied(&error), "{error}");
+}

@@ -14,6 +14,7 @@ const FAILED_MS: i64 = 1_700_000_000_000;
 
 /// What one dead letter tells, as the headers of the native style.
 struct Told<'t> {
+    topic: &'t str,
     offset: &'t str,
     class: &'t str,
     fault: Option<&'t str>,
@@ -25,6 +26,7 @@ struct Told<'t> {
 }
 
 const REJECTED: Told<'_> = Told {
+    topic: "orders",
     offset: "7",
     class: "rejected",
     fault: None,
@@ -40,7 +42,7 @@ fn put(cluster: &MockCluster, key: &[u8], value: &[u8], told: &Told<'_>) {
     let at = told.at_ms.to_string();
     let mut headers: Vec<(&[u8], Option<&[u8]>)> = vec![(b"own", Some(b"1")), (b"own", None)];
     for (name, value) in [
-        ("gristmill.origin.topic", "orders"),
+        ("gristmill.origin.topic", told.topic),
         ("gristmill.origin.partition", "1"),
         ("gristmill.origin.offset", told.offset),
         ("gristmill.origin.timestamp", "1600000000000"),
@@ -240,6 +242,7 @@ fn what_is_written_wrongly_is_refused_before_any_broker_is_asked() {
     };
     list(&[]).refused(78, &["no [dead_letter]", "--topic"]);
     list(&["--topic", "a/b"]).refused(2, &["--topic \"a/b\""]);
+    list(&["--topic", "^a.*"]).refused(2, &["--topic \"^a.*\"", "name one topic"]);
     list(&["--topic", "t", "--wait", "300ms"]).refused(69, &["127.0.0.1:1", "check kafka.bootstrap_servers"]);
     let ended = Run::new().with(&["dead-letters"]);
     assert!(ended.code == 2 && ended.stderr.contains("replay"), "{ended:#?}");

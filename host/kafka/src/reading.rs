@@ -88,7 +88,8 @@ pub struct TopicReader {
     left: BTreeMap<i32, Range<i64>>,
     credit: Arc<Credit>,
     wait: Duration,
-    heard: Instant,
+    /// How long was waited in vain. Whoever takes long over the records that came is not counted for it.
+    silent: Duration,
     hints: Hints,
     properties: ClientProperties,
 }
@@ -121,7 +122,7 @@ impl TopicReader {
             left: BTreeMap::new(),
             credit: Arc::new(Credit::new(u64::MAX)),
             wait,
-            heard: Instant::now(),
+            silent: Duration::ZERO,
             hints: Hints::default(),
             properties,
         };
@@ -150,6 +151,7 @@ impl TopicReader {
             return Ok(None);
         }
         let Self { records, left, credit, name, client, hints, .. } = self;
+        let began = Instant::now();
         let batch = records.take(wait, RECORDS_AT_ONCE);
         let mut builder = ChunkBuilder::new(credit, batch.len(), 0, true);
         for index in 0..batch.len() {
@@ -174,10 +176,9 @@ impl TopicReader {
         }
         let came = batch.len() > 0;
         drop(batch);
-        if came {
-            self.heard = Instant::now();
-        } else if self.heard.elapsed() >= self.wait {
-            return Err(self.silent());
+        self.silent = if came { Duration::ZERO } else { self.silent + began.elapsed() };
+        if self.silent >= self.wait {
+            return Err(self.silence());
         }
         Ok(Some(builder.finish().collect()))
     }
@@ -200,7 +201,7 @@ impl TopicReader {
             }
             if left <= Duration::from_millis(100) {
                 self.left = rows.iter().filter(|row| !known(row)).map(|row| (row.partition, 0..1)).collect();
-                return Err(self.silent());
+                return Err(self.silence());
             }
         }
     }
@@ -213,12 +214,11 @@ impl TopicReader {
             let _ = self.client.forward(name, *partition, &self.records);
         }
         let list = List::of(self.left.iter().map(|(partition, range)| (name, *partition, range.start)));
-        self.heard = Instant::now();
         let words = |code| StartError::Client { text: format!("it takes no assignment ({})", code_name(code)) };
         Ok(self.client.assign(Some(&list)).map_err(words)?)
     }
 
-    fn silent(&mut self) -> ReadError {
+    fn silence(&mut self) -> ReadError {
         if let Some(reports) = &self.reports {
             self.hints.hear(reports);
         }

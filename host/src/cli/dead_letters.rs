@@ -14,10 +14,12 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Subcommand};
-use gristmill_kafka::{RecordBody, TopicReader, check_topic};
+use gristmill_kafka::{RecordBody, TopicReader};
 
 use crate::config::{Config, Span};
-use crate::dead_letters::{Choice, Class, Letter, OriginChoice, Position, Summary, When, original, position};
+use crate::dead_letters::{
+    Choice, Class, Letter, OriginChoice, Position, Summary, When, check_name, original, position,
+};
 use crate::exit::{self, Exit};
 
 use super::config_args::ConfigArgs;
@@ -169,6 +171,18 @@ struct Found {
     record: RecordBody,
 }
 
+/// What one look found.
+enum Looked {
+    /// A dead letter that is meant.
+    Meant(Box<Found>),
+    /// A record that is not.
+    Passed(Position),
+    /// Nothing to say yet.
+    Nothing,
+    /// There is no more.
+    End,
+}
+
 /// One reading of a dead-letter topic.
 struct Session {
     topic: String,
@@ -220,7 +234,7 @@ impl ChoiceArgs {
                 "the configuration has no [dead_letter], so it names no topic to look into; name one with --topic",
             ));
         };
-        match check_topic(&topic) {
+        match check_name(&topic) {
             Ok(()) => Ok((config, topic)),
             Err(fault) => Err(Exit::because(exit::USAGE, format!("--topic {topic:?}: {fault}"))),
         }
@@ -249,31 +263,29 @@ impl Session {
     fn next_meant(&mut self) -> Result<Option<Found>, Exit> {
         loop {
             match self.look()? {
-                None => return Ok(None),
-                Some(Ok(found)) => return Ok(Some(found)),
-                Some(Err(_)) => {}
+                Looked::Meant(found) => return Ok(Some(*found)),
+                Looked::Passed(_) | Looked::Nothing => {}
+                Looked::End => return Ok(None),
             }
         }
     }
 
-    /// Looks at one record, or waits a moment for more: one that is meant, or where one lies that is not. `None` at the end.
-    fn look(&mut self) -> Result<Option<Result<Found, Option<Position>>>, Exit> {
+    /// Looks at one record, or waits a moment for more.
+    fn look(&mut self) -> Result<Looked, Exit> {
         if self.summary.meant() >= self.limit {
-            return Ok(None);
+            return Ok(Looked::End);
         }
         let Some(record) = self.waiting.pop() else {
             let records = self.reader.next(LOOK_WAIT).map_err(|error| Exit::from(&error))?;
-            let Some(mut records) = records else { return Ok(None) };
+            let Some(mut records) = records else { return Ok(Looked::End) };
             records.reverse();
             self.waiting = records;
-            return Ok(Some(Err(None)));
+            return Ok(Looked::Nothing);
         };
         let at = position(&record);
-        let letter = self.summary.count(Letter::of(&record), &self.choice);
-        Ok(Some(letter.ok_or(Some(at)).map(|letter| {
-            self.wanted.remove(&at);
-            Found { letter, record }
-        })))
+        let Some(letter) = self.summary.count(Letter::of(&record), &self.choice) else { return Ok(Looked::Passed(at)) };
+        self.wanted.remove(&at);
+        Ok(Looked::Meant(Box::new(Found { letter, record })))
     }
 
     /// What was counted, for people.

@@ -3,7 +3,7 @@
 use gristmill_kafka::RequestKind;
 use serde_json::{Value, json};
 
-use super::{REJECTED, cluster, listed, put, replayed, run, text};
+use super::{REJECTED, Told, cluster, listed, put, replayed, run, text};
 use crate::process::{Run, configuration, plugin};
 
 #[test]
@@ -49,6 +49,8 @@ fn a_dry_run_says_what_would_be_and_does_nothing() {
     let lines: Vec<&str> = ended.good().stdout.lines().collect();
     assert_eq!(lines[..2], ["0:0 would be replayed to orders", "0:4 would be replayed to orders"]);
     assert!(lines[2].starts_with("would replay 2 to where they came from; 2 dead letters: 2 rejected"), "{lines:?}");
+    let ended = run(&cluster, &["replay", "g.toml", "--at", "0:0", "--to", "stdout", "--dry-run", "--output", "json"]);
+    assert_eq!(ended.good().json(), [json!({ "would_replay": "0:0", "to": "stdout" })]);
     assert!(replayed(&cluster, "orders").is_empty());
 }
 
@@ -145,6 +147,17 @@ fn what_the_brokers_refuse_is_told_with_the_way_out() {
     assert!(ended.stderr.starts_with("0:5 is not replayed: a record for orders is too large for it"), "{ended:#?}");
     let keys: Vec<_> = replayed(&cluster, "orders").into_iter().map(|record| record.key.unwrap()).collect();
     assert_eq!(keys, [b"small"]);
+}
+
+#[test]
+fn a_dead_letter_that_names_no_topic_stays_where_it_is() {
+    let cluster = cluster();
+    put(&cluster, b"forged", b"", &Told { topic: "a/../b\u{1b}[2J", ..REJECTED });
+    let ended = run(&cluster, &["replay", "g.toml", "--at", "0:5", "--to", "origin"]);
+    ended.refused(1, &["1 of 1 were not replayed"]);
+    let said = "0:5 is not replayed: it says that it came from \"a/../b\\u{1b}[2J\", which is no topic: ";
+    assert!(ended.stderr.starts_with(said), "{ended:#?}");
+    assert!(!ended.printed().contains('\u{1b}'), "{ended:#?}");
 }
 
 #[test]

@@ -24,7 +24,7 @@ use super::super::{Output, OutputArgs};
 use super::calling::Calling;
 use super::target::Target;
 use super::writing::{Around, Writing};
-use super::{ChoiceArgs, Found, Session, json};
+use super::{ChoiceArgs, Found, Looked, Session, json};
 
 /// Which dead letters, and where to.
 #[derive(Debug, Args)]
@@ -70,7 +70,6 @@ pub(super) fn replay(args: ReplayArgs, console: &mut Console) -> Result<Exit, Ex
     {
         return Err(Exit::because(exit::USAGE, format!("--to {to}: dead letters go there; name another topic")));
     }
-    let stop = Stop::listen()?;
     let way = match &to {
         _ if dry_run => Way::Tell,
         Target::Origin | Target::Topic(_) => Way::Write(Box::new(Writing::new(&config, choice.wait(&config))?)),
@@ -78,10 +77,12 @@ pub(super) fn replay(args: ReplayArgs, console: &mut Console) -> Result<Exit, Ex
         Target::Plugin => Way::Call(Box::new(Calling::new(&config, output)?)),
     };
     let session = choice.begin(config, topic)?;
-    let mut replay = Replay { session, to, letters, way, progress: Progress::default(), stop };
+    // Until here a signal ends the process as ever: nothing was replayed.
+    let stop = Stop::listen()?;
+    let mut replay = Replay { session, to, letters, way, output, progress: Progress::default(), stop };
     let ended = replay.run(console);
     let ended = replay.settle(ended, console);
-    replay.report(ended, output, console)
+    replay.report(ended, console)
 }
 
 /// Where dead letters go: nothing is replayed to there.
@@ -96,6 +97,7 @@ struct Replay {
     to: Target,
     letters: BTreeSet<String>,
     way: Way,
+    output: Output,
     progress: Progress,
     stop: Stop,
 }
@@ -111,9 +113,10 @@ impl Replay {
                 return Ok(());
             }
             match self.session.look()? {
-                None => return Ok(()),
-                Some(Ok(found)) => self.take(found, console)?,
-                Some(Err(passed)) => passed.into_iter().for_each(|at| self.progress.passed(at)),
+                Looked::Meant(found) => self.take(*found, console)?,
+                Looked::Passed(at) => self.progress.passed(at),
+                Looked::Nothing => {}
+                Looked::End => return Ok(()),
             }
         }
     }
@@ -132,7 +135,10 @@ impl Replay {
         match &mut self.way {
             Way::Tell => {
                 let to = if self.to == Target::Origin { &*outgoing.topic } else { &self.to.to_string() };
-                around.console.say(format_args!("{at} would be replayed to {to}"));
+                match self.output {
+                    Output::Json => around.console.say_json(&Told { would_replay: at.to_string(), to }),
+                    Output::Text => around.console.say(format_args!("{at} would be replayed to {to}")),
+                }
                 around.progress.acknowledged(at);
             }
             Way::Print => {
@@ -160,10 +166,10 @@ impl Replay {
     }
 
     /// Says what was replayed, what was not, and where to go on.
-    fn report(&self, ended: Result<(), Exit>, output: Output, console: &mut Console) -> Result<Exit, Exit> {
+    fn report(&self, ended: Result<(), Exit>, console: &mut Console) -> Result<Exit, Exit> {
         let Progress { replayed, refused, .. } = self.progress;
         let words = format!("{}; {}", self.words(), self.session.words());
-        match output {
+        match self.output {
             Output::Json if self.to != Target::Stdout => console.say_json(&self.line()),
             // Stdout holds records and nothing else.
             Output::Text if self.to != Target::Stdout => console.say(words),
@@ -238,6 +244,13 @@ impl Replay {
     }
 }
 
+/// What would be replayed, for machines.
+#[derive(Serialize)]
+struct Told<'t> {
+    would_replay: String,
+    to: &'t str,
+}
+
 /// What became of them, for machines.
 #[derive(Serialize)]
 struct Line<'l> {
@@ -297,7 +310,7 @@ impl Stop {
     }
 
     /// True once somebody asked.
-    fn is_asked(&self) -> bool {
+    pub(super) fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 0
     }
 

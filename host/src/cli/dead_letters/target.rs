@@ -6,7 +6,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use gristmill_kafka::dead_letter::{self, ReplayError};
-use gristmill_kafka::{Outgoing, RecordBody, check_topic};
+use gristmill_kafka::{Outgoing, RecordBody};
+
+use crate::dead_letters::check_name;
 
 /// Where to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +31,7 @@ impl FromStr for Target {
             "origin" => Ok(Self::Origin),
             "stdout" => Ok(Self::Stdout),
             "plugin" => Ok(Self::Plugin),
-            topic => match check_topic(topic) {
+            topic => match check_name(topic) {
                 Ok(()) => Ok(Self::Topic(Arc::from(topic))),
                 Err(fault) => Err(format!("write origin, stdout, plugin or a topic: {fault}")),
             },
@@ -54,6 +56,9 @@ pub(super) enum Unfit {
     /// It is not the record itself, or nobody knows where it came from.
     #[error(transparent)]
     Replay(#[from] ReplayError),
+    /// What it names is no topic.
+    #[error("it says that it came from {0:?}, which is no topic: {1}")]
+    NoTopic(Arc<str>, String),
     /// It would come back to where it lies.
     #[error("it came from {0}, which is where dead letters go")]
     Circle(Arc<str>),
@@ -64,13 +69,20 @@ impl Target {
     ///
     /// # Errors
     ///
-    /// It is a pointer, has no origin, or would be a dead letter again at once.
+    /// It is a pointer, has no origin, or none that can be written to, or would come back to where it lies.
     pub(super) fn outgoing(&self, record: &RecordBody, letters: &BTreeSet<String>) -> Result<Outgoing, Unfit> {
         let mut outgoing = dead_letter::replay(record, None)?;
         match self {
             Self::Topic(topic) => outgoing.topic = Arc::clone(topic),
-            Self::Origin if letters.contains(&*outgoing.topic) => return Err(Unfit::Circle(outgoing.topic)),
-            Self::Origin | Self::Stdout | Self::Plugin => {}
+            Self::Origin => {
+                if let Err(fault) = check_name(&outgoing.topic) {
+                    return Err(Unfit::NoTopic(outgoing.topic, fault));
+                }
+                if letters.contains(&*outgoing.topic) {
+                    return Err(Unfit::Circle(outgoing.topic));
+                }
+            }
+            Self::Stdout | Self::Plugin => {}
         }
         Ok(outgoing)
     }
@@ -86,7 +98,9 @@ mod tests {
         assert_eq!("stdout".parse(), Ok(Target::Stdout));
         assert_eq!("plugin".parse(), Ok(Target::Plugin));
         assert_eq!("orders.again".parse(), Ok(Target::Topic("orders.again".into())));
-        let error = "a/b".parse::<Target>().expect_err("refused");
-        assert!(error.starts_with("write origin, stdout, plugin or a topic: "), "{error}");
+        for text in ["", "a/b", "^orders"] {
+            let error = text.parse::<Target>().expect_err("refused");
+            assert!(error.starts_with("write origin, stdout, plugin or a topic: "), "{error}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gristmill_core::io::{ProduceError, RequestId};
 use gristmill_kafka::{ClientErrorKind, Event, Outgoing, ProduceFailure, ProduceFailureKind, Producer};
@@ -23,6 +23,9 @@ const RECORDS_MAX: usize = 1000;
 const BYTES_MAX: u64 = 16 << 20;
 /// How long one look for an acknowledgement waits, so that a stop is heard between two. Each record ends by the producer's timeout.
 const LOOK_WAIT: Duration = Duration::from_millis(100);
+
+/// How long one question for a topic waits, for the same reason.
+const ASK_WAIT: Duration = Duration::from_secs(2);
 
 /// A producer, and what it has.
 pub(super) struct Writing {
@@ -82,7 +85,7 @@ impl Writing {
         keep: Option<i32>,
         around: &mut Around<'_>,
     ) -> Result<(), Exit> {
-        let partitions = self.partitions(&outgoing.topic, at)?;
+        let partitions = self.partitions(&outgoing.topic, at, around.stop)?;
         outgoing.partition = keep.filter(|number| (0..partitions).contains(number));
         let bytes = outgoing.wire_bytes();
         while self.under_way.len() >= RECORDS_MAX || (self.bytes > 0 && self.bytes + bytes > BYTES_MAX) {
@@ -109,11 +112,19 @@ impl Writing {
     }
 
     /// How many partitions a topic has; asked once.
-    fn partitions(&mut self, topic: &Arc<str>, at: Position) -> Result<i32, Exit> {
+    fn partitions(&mut self, topic: &Arc<str>, at: Position, stop: &Stop) -> Result<i32, Exit> {
         if let Some(known) = self.partitions.get(topic) {
             return Ok(*known);
         }
-        let found = self.producer.partitions(topic, self.wait).map_err(|kind| no_topic(kind, topic, at))?;
+        let deadline = Instant::now() + self.wait;
+        let found = loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.producer.partitions(topic, left.clamp(LOOK_WAIT, ASK_WAIT)) {
+                Ok(found) => break found,
+                Err(ClientErrorKind::Unreachable) if left > ASK_WAIT && !stop.is_asked() => {}
+                Err(kind) => return Err(no_topic(kind, topic, at)),
+            }
+        };
         let count = i32::try_from(found).unwrap_or(i32::MAX);
         self.partitions.insert(Arc::clone(topic), count);
         Ok(count)
