@@ -8,6 +8,7 @@ mod check;
 mod completions;
 mod config_args;
 mod console;
+mod dead_letters;
 mod demo;
 mod hosts;
 mod inspect;
@@ -109,6 +110,12 @@ enum Command {
     /// Let a running host finish its batch, commit it and leave
     #[command(after_help = AFTER_HELP)]
     Stop(wish::StopArgs),
+    /// Look at dead letters, and replay them
+    #[command(after_help = AFTER_HELP)]
+    DeadLetters {
+        #[command(subcommand)]
+        command: dead_letters::DeadLettersCommand,
+    },
     /// Say what a plugin's file is, what it exports and wants, and what the host would refuse
     Inspect(inspect::InspectArgs),
     /// Hand records from a file to a plugin, without Kafka
@@ -169,6 +176,7 @@ impl Command {
             }
             Self::Call(_) => "warn,gristmill::plugin=info",
             Self::Check(_) | Self::Inspect(_) | Self::Schema(_) | Self::Completions(_) => "warn",
+            Self::DeadLetters { command } => command.usual_level(),
             // What a configuration warns of is for whoever runs it.
             Self::Status(_) | Self::Pause(_) | Self::Resume(_) | Self::Retry(_) | Self::Skip(_) | Self::Stop(_) => {
                 "error"
@@ -193,6 +201,7 @@ impl Command {
                 wish::run(&request, args, console)
             }
             Self::Call(args) => call::run(args, console),
+            Self::DeadLetters { command } => dead_letters::run(command, console),
             Self::Run(args) => run::run(args, quiet, console.format()),
             Self::Demo(args) => demo::run(args, console),
             Self::Schema(args) => schema::run(args, console),

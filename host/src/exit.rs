@@ -5,7 +5,7 @@
 use std::fmt;
 
 use gristmill_core::io::{StopReason, Unfinished};
-use gristmill_kafka::ReachError;
+use gristmill_kafka::{ReachError, ReadError};
 
 use crate::config::ConfigError;
 use crate::excerpt::{both_ends, short_reason};
@@ -100,8 +100,8 @@ impl Exit {
             StopReason::TooManyDeadLetters { reason, .. } => Self::because(
                 EXHAUSTED,
                 format!(
-                    "{reason}; the {batch} was neither written nor committed; look at the dead letters: what fails that often is most \
-                     often not the records; fix the cause, or raise dead_letter.stop_when, then start again"
+                    "{reason}; the {batch} was neither written nor committed; look at them with gristmill dead-letters list: what \
+                     fails that often is most often not the records; fix the cause, or raise dead_letter.stop_when, then start again"
                 ),
             ),
             StopReason::Fenced => Self::because(
@@ -175,6 +175,19 @@ impl From<&ReachError> for Exit {
             ReachError::Start(_) => MISFIT,
             ReachError::Unreachable { .. } => UNREACHABLE,
             ReachError::NotAuthenticated { .. } | ReachError::Insecure { .. } => NOT_AUTHORISED,
+        };
+        Self::because(code, error.to_string())
+    }
+}
+
+impl From<&ReadError> for Exit {
+    fn from(error: &ReadError) -> Self {
+        let code = match error {
+            ReadError::Reach(reach) => return Self::from(reach),
+            ReadError::NoTopic { .. } => MISFIT,
+            ReadError::Denied { .. } => NOT_AUTHORISED,
+            ReadError::Silent { .. } => UNREACHABLE,
+            ReadError::Unreadable { .. } => UNEXPECTED,
         };
         Self::because(code, error.to_string())
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use gristmill_core::Machine;
 use gristmill_core::io::PluginId;
 use gristmill_guest::{Answered, Plugin, Worker, WorkerSettings};
-use gristmill_kafka::{Consumer, Event, Producer, StartError};
+use gristmill_kafka::{Consumer, Event};
 use tokio::sync::{mpsc, watch};
 use tracing::info;
 
@@ -30,7 +30,7 @@ use crate::status::Counts;
 use crate::stderr;
 use crate::watchdog::Watchdog;
 use crate::wishes;
-use crate::writer::Writer;
+use crate::writer::{self, Writer};
 use crate::written_topics;
 
 /// A turn of the run loop takes microseconds. One that takes this long will not end.
@@ -176,16 +176,7 @@ fn writer(config: &Config, pipeline: &Arc<str>, events: &mpsc::UnboundedSender<E
     }
     let settings = config.writing.producer_settings(&config.kafka);
     let letters = config.writing.dead_letter_topic(pipeline, settings.record_bytes_max());
-    let producer = Producer::start(settings, events.clone());
-    let producer = producer.map_err(|error| {
-        let why = match error {
-            StartError::Client { text } => {
-                format!("cannot create the client that writes: {}; correct [producer]", text.trim())
-            }
-            other => other.to_string(),
-        };
-        Exit::because(exit::MISFIT, why)
-    })?;
+    let producer = writer::producer(settings, events.clone())?;
     Ok(Writer::new(Some(producer), letters))
 }
 

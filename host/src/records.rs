@@ -10,6 +10,7 @@ mod source;
 use std::io::{BufRead, Read};
 
 use gristmill_guest::Timestamp;
+use gristmill_kafka::RECORD_OVERHEAD_BYTES;
 
 pub use self::emitted::EmittedBody;
 pub use self::json_line::LineError;
@@ -44,6 +45,14 @@ pub struct FileHeader {
 }
 
 impl FileRecord {
+    /// What it counts in a batch.
+    #[must_use]
+    pub fn batch_bytes(&self) -> u64 {
+        let length = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(0, Vec::len);
+        let headers: usize = self.headers.iter().map(|header| header.name.len() + length(&header.value)).sum();
+        (length(&self.key) + length(&self.value) + headers) as u64 + RECORD_OVERHEAD_BYTES
+    }
+
     /// The record as one line, without a line feed.
     #[must_use]
     pub fn to_line(&self) -> String {

@@ -9,11 +9,13 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use gristmill_core::io::{DeadLetter, LetterClass, ProduceError, Production, RequestId, Verdict};
 use gristmill_kafka::dead_letter::{self, Cut, DeadLetterTopic, Failure};
-use gristmill_kafka::{Outgoing, ProduceFailure, ProduceFailureKind, Producer};
+use gristmill_kafka::{Event, Outgoing, ProduceFailure, ProduceFailureKind, Producer, ProducerSettings, StartError};
+use tokio::sync::mpsc::UnboundedSender;
 
 use tracing::warn;
 
 use crate::body::Body;
+use crate::exit::{self, Exit};
 
 /// The producer's side of a pipeline. Without a producer nothing is ever asked of it.
 pub(crate) struct Writer {
@@ -134,8 +136,24 @@ fn letter_of(letter: DeadLetter<Body>, digest: &str, at_ms: i64) -> Letter {
     Letter { record: record.body, failure, cut: Cut::Nothing }
 }
 
+/// Starts a producer.
+///
+/// # Errors
+/// Its settings make no client.
+pub(crate) fn producer(settings: ProducerSettings, events: UnboundedSender<Event>) -> Result<Producer, Exit> {
+    Producer::start(settings, events).map_err(|error| {
+        let why = match error {
+            StartError::Client { text } => {
+                format!("cannot create the client that writes: {}; correct [producer]", text.trim())
+            }
+            other => other.to_string(),
+        };
+        Exit::because(exit::MISFIT, why)
+    })
+}
+
 /// What the core needs to know: whether to try again. With the way out for people; `what` is the record that failed.
-fn error_of(failure: &ProduceFailure, what: &str, topic: &str) -> ProduceError {
+pub(crate) fn error_of(failure: &ProduceFailure, what: &str, topic: &str) -> ProduceError {
     let code = &failure.code;
     match failure.kind {
         ProduceFailureKind::Temporary | ProduceFailureKind::ClientLost => {

@@ -13,6 +13,7 @@ mod errors;
 mod member;
 mod members;
 mod producer;
+mod reading;
 mod records;
 mod seeks;
 mod settings;

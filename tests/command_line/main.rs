@@ -10,6 +10,7 @@ mod bare;
 mod call;
 mod check;
 mod control;
+mod dead_letters;
 mod documents;
 mod examples;
 mod json_logs;

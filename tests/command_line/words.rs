@@ -3,7 +3,7 @@
 use crate::process::Run;
 
 /// Every command.
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "run",
     "check",
     "status",
@@ -14,6 +14,7 @@ const COMMANDS: [&str; 13] = [
     "stop",
     "inspect",
     "call",
+    "dead-letters",
     "demo",
     "schema",
     "completions",

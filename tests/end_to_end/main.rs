@@ -27,6 +27,7 @@ mod offsets;
 mod outage;
 mod pipeline;
 mod records;
+mod replay;
 mod rights;
 mod secure;
 mod start;

@@ -23,7 +23,7 @@ pub use host::{Host, plugin};
 pub use lines::Lines;
 pub use load::{
     Ending, Loaded, create_topic, load, load_compressed, load_large, load_more, load_values, put, put_in_transaction,
-    recreate_topic,
+    put_value, recreate_topic,
 };
 pub use seen::Seen;
 pub use temporary::TemporaryFolder;

@@ -172,10 +172,19 @@ pub fn load_values(
 ///
 /// When it is not.
 pub fn put(bootstrap: &str, topic: &str, key: &str) {
+    put_value(bootstrap, topic, key, "put");
+}
+
+/// Puts one record with this key and this value into partition 0.
+///
+/// # Panics
+///
+/// As [`put`].
+pub fn put_value(bootstrap: &str, topic: &str, key: &str, value: &str) {
     let producer: Result<ThreadedProducer<Acknowledged>, _> =
         settings(bootstrap).create_with_context(Acknowledged::default());
     let producer = producer.unwrap_or_else(|error| panic!("cannot make a producer: {error}"));
-    let sent = producer.send(BaseRecord::to(topic).partition(0).key(key).payload("put"));
+    let sent = producer.send(BaseRecord::to(topic).partition(0).key(key).payload(value));
     assert!(sent.is_ok(), "cannot produce to {topic}");
     let flushed = producer.flush(WITHIN);
     assert!(flushed.is_ok() && producer.context().lock().failure.is_none(), "the record was not acknowledged");

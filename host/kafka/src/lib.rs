@@ -14,6 +14,8 @@
 //! A [`Producer`] writes records and says of each request, once, whether all of it was acknowledged. It has a client of its own
 //! and one thread, in `produce`; what is open stands in `requests`.
 //!
+//! A [`TopicReader`] reads a topic from one end to the other beside the group, for a command.
+//!
 //! Everything they find out comes through one ordered, unbounded channel as an [`Event`]. What bounds it is not the
 //! channel but the bytes of the records in it: [`ConsumerSettings::buffer_bytes_max`].
 
@@ -45,6 +47,7 @@ mod producer;
 mod producer_settings;
 pub mod properties;
 mod reach;
+mod reading;
 mod rebalance;
 mod recreation;
 mod requests;
@@ -69,6 +72,7 @@ pub use outgoing::{Outgoing, OutgoingBody, OutgoingHeader};
 pub use producer::Producer;
 pub use producer_settings::ProducerSettings;
 pub use reach::{Reach, ReachError, reach};
+pub use reading::{ReadError, TopicReader};
 pub use settings::{ClientProperties, ConsumerSettings, RangePolicy, ResetPolicy, SettingsError};
 pub use statistics::{BrokerStatistics, PartitionStatistics, Statistics};
 pub use subscription::{TOPIC_CHARS_MAX, TopicFault, check_pattern, check_topic, is_pattern};

@@ -116,7 +116,7 @@ fn is_about_topic(code: Code) -> bool {
 
 /// What a client said: the first words about each broker, and about no broker.
 #[derive(Default)]
-struct Hints {
+pub(crate) struct Hints {
     words: Vec<(Option<String>, String)>,
     /// The first error that does not get better by waiting.
     refusal: Option<Code>,
@@ -127,21 +127,28 @@ const BROKERS_MAX: usize = 5;
 
 impl Hints {
     /// Collects the errors that the client reported so far.
-    fn hear(&mut self, reports: &crate::sys::Queue) {
+    pub(crate) fn hear(&mut self, reports: &crate::sys::Queue) {
         while let Some(event) = reports.poll(Duration::ZERO) {
             let ClientEvent::Error { code, text, .. } = event else { continue };
             if is_refusal(code) {
                 self.refusal.get_or_insert(code);
             }
-            let broker = broker_of(&text).map(str::to_owned);
-            let known = self.words.iter().any(|(known, _)| *known == broker);
-            if code != Code::AllBrokersDown && !known && self.words.len() < BROKERS_MAX {
-                self.words.push((broker, without_state(&text).to_owned()));
+            if code != Code::AllBrokersDown {
+                self.note(&text);
             }
         }
     }
 
-    fn text(&self) -> String {
+    /// Collects one error.
+    pub(crate) fn note(&mut self, text: &str) {
+        let broker = broker_of(text).map(str::to_owned);
+        let known = self.words.iter().any(|(known, _)| *known == broker);
+        if !known && self.words.len() < BROKERS_MAX {
+            self.words.push((broker, without_state(text).to_owned()));
+        }
+    }
+
+    pub(crate) fn text(&self) -> String {
         self.words.iter().map(|(_, words)| format!(": {words}")).collect()
     }
 }

@@ -296,6 +296,19 @@ impl ClientProperties {
         Self(all)
     }
 
+    /// The same for a client that reads a topic from one end to the other beside the group, whose member it never becomes.
+    pub(crate) fn for_reading(&self) -> Self {
+        let mut all = self.0.clone();
+        ["group.instance.id", "group.protocol", "group.remote.assignor"]
+            .iter()
+            .for_each(|name| drop(all.remove(*name)));
+        // What retention deletes meanwhile is gone, and the rest is read on.
+        let own_values =
+            [("enable.partition.eof", "true"), ("auto.offset.reset", "earliest"), ("statistics.interval.ms", "0")];
+        all.extend(own_values.map(|(name, value)| own(name, value)));
+        Self(all)
+    }
+
     /// Name and value of each, for the client.
     pub(crate) fn raw(&self) -> Vec<(CString, CString)> {
         let pairs = self.0.iter();

@@ -72,11 +72,11 @@ fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
     let size = args.batch.map(NonZeroU32::get).or(setup.records_max).map_or(records.len(), |size| size as usize);
     let sinks = setup.sinks.iter().chain(&args.sinks).map(|sink| Arc::from(sink.as_str())).collect();
     let mut caller = Caller::new(plugin, setup.pipeline, args.attempt.get(), sinks)?;
-    let left = records.chunks(size).count();
+    let count = records.chunks(size).count();
     for (number, batch) in (1..).zip(records.chunks(size)) {
         let answered = caller.hand_over(number, batch.to_vec())?;
         say(number, batch, &answered, args.output.output, console);
-        if let Some(exit) = exit_of(&answered.answer, number, left, setup.attempts) {
+        if let Some(exit) = exit_of(&answered.answer, &format!("batch {number} of {count}"), setup.attempts) {
             return Ok(exit);
         }
     }
@@ -132,8 +132,8 @@ fn read(path: Option<PathBuf>, console: &mut Console) -> Result<Vec<FileRecord>,
     }
 }
 
-/// A worker, and a seat to wait for its answers.
-struct Caller {
+/// A worker, and a seat to wait for its answers. Nothing that is answered is written or committed.
+pub(super) struct Caller {
     worker: Worker,
     answers: mpsc::Receiver<Answered>,
     plugin: Plugin,
@@ -143,7 +143,7 @@ struct Caller {
 }
 
 impl Caller {
-    fn new(plugin: Plugin, pipeline: Arc<str>, attempt: u32, sinks: Arc<[Arc<str>]>) -> Result<Self, Exit> {
+    pub(super) fn new(plugin: Plugin, pipeline: Arc<str>, attempt: u32, sinks: Arc<[Arc<str>]>) -> Result<Self, Exit> {
         // One answer at a time is on its way, since the next batch waits for it.
         let (sender, answers) = mpsc::sync_channel(1);
         let sink = move |answered| drop(sender.try_send(answered));
@@ -152,7 +152,7 @@ impl Caller {
         Ok(Self { worker, answers, plugin, pipeline, attempt, sinks })
     }
 
-    fn hand_over(&mut self, number: u64, records: Vec<FileRecord>) -> Result<Answered, Exit> {
+    pub(super) fn hand_over(&mut self, number: u64, records: Vec<FileRecord>) -> Result<Answered, Exit> {
         let job = Job {
             delivery: DeliveryId(number),
             attempt: self.attempt,
@@ -169,7 +169,7 @@ impl Caller {
     }
 }
 
-fn say(number: u64, records: &[FileRecord], answered: &Answered, output: Output, console: &mut Console) {
+pub(super) fn say(number: u64, records: &[FileRecord], answered: &Answered, output: Output, console: &mut Console) {
     match output {
         Output::Json => console.say_json(&call_text::line(number, records.len(), answered)),
         Output::Text => call_text::text(number, records, answered).into_iter().for_each(|line| console.say(line)),
@@ -177,9 +177,8 @@ fn say(number: u64, records: &[FileRecord], answered: &Answered, output: Output,
 }
 
 /// How a batch that is not ok ends the command.
-fn exit_of(answer: &Answer, number: u64, of: usize, attempts: Attempts) -> Option<Exit> {
+pub(super) fn exit_of(answer: &Answer, batch: &str, attempts: Attempts) -> Option<Exit> {
     let behind = "nothing behind it was handed over";
-    let batch = format!("batch {number} of {of}");
     Some(match answer {
         Answer::Outcome(Outcome::Ok(_)) => return None,
         Answer::Outcome(Outcome::Retryable { reason, .. }) => {

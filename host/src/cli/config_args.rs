@@ -11,7 +11,7 @@ use crate::exit::{self, Exit};
 use super::console::Console;
 
 /// Which configuration.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct ConfigArgs {
     /// The configuration file: .toml, .json, .yaml or .yml
     #[arg(value_name = "CONFIG", required_unless_present = "config_flag")]
@@ -24,7 +24,7 @@ pub(crate) struct ConfigArgs {
 }
 
 /// What is laid over the configuration.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct OverlayArgs {
     /// Lay a value over the file, such as batch.max_records=100
     #[arg(long = "set", value_name = "PATH=VALUE")]

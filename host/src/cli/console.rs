@@ -22,13 +22,15 @@ pub(crate) struct Console {
     format: LogFormat,
     /// Why a result could not be written.
     unwritten: Option<io::Error>,
+    /// Whoever read the results went away.
+    left_alone: bool,
 }
 
 impl Console {
     /// The process's own streams. Colours only on a terminal, and never with `NO_COLOR`.
     pub(crate) fn new(format: LogFormat) -> Self {
         let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Self { colors: wanted && io::stderr().is_terminal(), format, unwritten: None }
+        Self { colors: wanted && io::stderr().is_terminal(), format, unwritten: None, left_alone: false }
     }
 
     /// How what goes to stderr looks.
@@ -43,11 +45,25 @@ impl Console {
 
     /// Prints a result.
     pub(crate) fn say(&mut self, line: impl Display) {
-        if let Err(error) = writeln!(io::stdout().lock(), "{line}")
-            && error.kind() != io::ErrorKind::BrokenPipe
-        {
-            self.unwritten.get_or_insert(error);
+        match writeln!(io::stdout().lock(), "{line}") {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.left_alone = true,
+            Err(error) => drop(self.unwritten.get_or_insert(error)),
         }
+    }
+
+    /// True when nobody gets what is printed any more: a command that has much to print may end.
+    pub(crate) fn is_unheard(&self) -> bool {
+        self.left_alone || self.unwritten.is_some()
+    }
+
+    /// The columns of the terminal that results go to; `None` where they go elsewhere.
+    pub(crate) fn columns() -> Option<usize> {
+        /// What is assumed when nobody says.
+        const USUAL: usize = 80;
+        let of_terminal = || terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0));
+        let of_environment = || std::env::var("COLUMNS").ok()?.parse().ok();
+        io::stdout().is_terminal().then(|| of_terminal().or_else(of_environment).unwrap_or(USUAL))
     }
 
     /// Prints a result for machines.

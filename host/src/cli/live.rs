@@ -55,7 +55,7 @@ pub(crate) fn render(snapshot: &Snapshot, width: usize) -> String {
 }
 
 /// As much of the line as goes into so many columns with a mark behind it.
-fn cut(line: &str, width: usize) -> String {
+pub(super) fn cut(line: &str, width: usize) -> String {
     let mut text = String::new();
     let mut left = width.saturating_sub(1);
     for c in line.chars() {

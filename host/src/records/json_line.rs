@@ -255,8 +255,19 @@ fn bytes(name: &str, text: Text, base64: Option<String>) -> Result<Option<Vec<u8
     }
 }
 
+impl Serialize for FileRecord {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        line(self).serialize(serializer)
+    }
+}
+
 /// Writes one line.
 pub(super) fn write(record: &FileRecord) -> String {
+    // Strings, numbers and lists of them always have a JSON form.
+    serde_json::to_string(record).unwrap_or_default()
+}
+
+fn line(record: &FileRecord) -> Line {
     let (timestamp, timestamp_type) = match record.timestamp {
         Timestamp::None => (None, None),
         Timestamp::CreateTime(ms) => (Some(ms), None),
@@ -265,7 +276,7 @@ pub(super) fn write(record: &FileRecord) -> String {
     let (key, key_b64) = written(record.key.as_deref());
     let (value, value_b64) = written(record.value.as_deref());
     let headers = record.headers.iter().map(|header| HeaderLine::of(&header.name, header.value.as_deref()));
-    let line = Line {
+    Line {
         topic: Some(record.topic.clone()),
         partition: Some(record.partition),
         offset: Some(record.offset),
@@ -276,9 +287,7 @@ pub(super) fn write(record: &FileRecord) -> String {
         value,
         value_b64,
         headers: headers.collect(),
-    };
-    // Strings, numbers and lists of them always have a JSON form.
-    serde_json::to_string(&line).unwrap_or_default()
+    }
 }
 
 /// Text where it is UTF-8, base64 where it is not.

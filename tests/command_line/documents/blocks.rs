@@ -84,8 +84,15 @@ fn every_command_in_the_papers_is_one() {
                     ["cargo", "xtask", command, ..] => {
                         assert!(commands.contains(&format!("\n  {command} ")), "{}: {line}", paper.path);
                     }
-                    ["gristmill", command, arguments @ ..] if command.chars().all(char::is_lowercase) => {
-                        explains(command, arguments, &format!("{}: {line}", paper.path));
+                    ["gristmill", command, arguments @ ..] if is_word(command) => {
+                        // A second word may be a command of the first.
+                        let (commands, arguments) = match arguments {
+                            [second, rest @ ..] if *command == "dead-letters" && is_word(second) => {
+                                (vec![*command, *second], rest)
+                            }
+                            _ => (vec![*command], arguments),
+                        };
+                        explains(&commands, arguments, &format!("{}: {line}", paper.path));
                     }
                     _ => continue,
                 }
@@ -96,9 +103,13 @@ fn every_command_in_the_papers_is_one() {
     assert!(seen > 15, "only {seen} commands were found");
 }
 
+fn is_word(word: &str) -> bool {
+    word.chars().all(|c| c.is_lowercase() || c == '-') && !word.starts_with('-')
+}
+
 /// Fails unless the command's help knows all flags.
-fn explains(command: &str, arguments: &[&str], place: &str) {
-    let ended = Run::new().with(&[command, "--help"]);
+fn explains(commands: &[&str], arguments: &[&str], place: &str) {
+    let ended = Run::new().with(&[commands, &["--help"]].concat());
     let help = &ended.good().stdout;
     for flag in arguments.iter().filter(|word| word.starts_with('-')) {
         assert!(help.contains(flag), "{place}: there is no {flag}");

@@ -134,6 +134,12 @@ pub const CONNECT_DETAIL: &str = "__connect.errors.exception.stacktrace";
 /// What every name of a first failure in Kafka Connect's style begins with.
 const CONNECT: &str = "__connect.errors.";
 
+/// True for the headers that tell of failures and replays: of a dead letter all others are its record's own.
+#[must_use]
+pub fn is_story(name: &[u8]) -> bool {
+    is_first(name) || is_replaced(name) || is_pointer(name)
+}
+
 /// True for the headers of a first failure, which are kept for ever (D4).
 pub(super) fn is_first(name: &[u8]) -> bool {
     ["gristmill.origin.", "gristmill.failure.", CONNECT, REPLAYS].iter().any(|part| name.starts_with(part.as_bytes()))

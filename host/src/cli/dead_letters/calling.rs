@@ -1,0 +1,90 @@
+//! Dead letters handed to the plugin of the configuration, in its batches. Nothing is written or committed.
+
+use std::sync::Arc;
+
+use gristmill_core::policy::{Attempts, BatchLimits};
+use gristmill_guest::{Engine, EngineSettings};
+
+use crate::config::Config;
+use crate::dead_letters::Position;
+use crate::exit::{self, Exit};
+use crate::plugin_file::{self, NamedBy};
+use crate::records::FileRecord;
+
+use super::super::Output;
+use super::super::call::{self, Caller};
+use super::replay::refuse;
+use super::writing::Around;
+
+/// A plugin, and the batch that fills.
+pub(super) struct Calling {
+    caller: Caller,
+    limits: BatchLimits,
+    attempts: Attempts,
+    output: Output,
+    /// Number of the next batch.
+    number: u64,
+    positions: Vec<Position>,
+    batch: Vec<FileRecord>,
+    bytes: u64,
+}
+
+impl Calling {
+    /// Loads the plugin.
+    pub(super) fn new(config: &Config, output: Output) -> Result<Self, Exit> {
+        let engine = Engine::new(&EngineSettings::default())
+            .map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
+        let plugin = &config.plugin;
+        let settings = plugin.guest_settings();
+        let plugin =
+            plugin_file::load(&plugin.path, NamedBy::Configuration, plugin.digest.as_deref(), &engine, &settings)
+                .map_err(|error| Exit::from(&error))?;
+        let sinks = config.writing.sinks.keys().map(|sink| Arc::from(sink.as_str())).collect();
+        Ok(Self {
+            caller: Caller::new(plugin, Arc::from(config.pipeline.as_str()), 1, sinks)?,
+            limits: config.policy.batch,
+            attempts: config.policy.retry.attempts,
+            output,
+            number: 1,
+            positions: Vec::new(),
+            batch: Vec::new(),
+            bytes: 0,
+        })
+    }
+
+    /// Takes one into the batch; hands it over where it is full.
+    pub(super) fn take(&mut self, at: Position, record: FileRecord, around: &mut Around<'_>) -> Result<(), Exit> {
+        let bytes = record.batch_bytes();
+        if bytes > self.limits.record_bytes_max.get() {
+            let why = format!("it counts {bytes} bytes, more than the plugin can take; raise plugin.limits.record");
+            refuse(at, &why, around.progress, around.console);
+            return Ok(());
+        }
+        if !self.batch.is_empty() && self.bytes + bytes > self.limits.bytes_max.get() {
+            self.hand_over(around)?;
+        }
+        self.positions.push(at);
+        self.batch.push(record);
+        self.bytes += bytes;
+        if self.batch.len() >= self.limits.records_max.get() as usize {
+            self.hand_over(around)?;
+        }
+        Ok(())
+    }
+
+    /// Hands over what there is, and shows the answer.
+    pub(super) fn hand_over(&mut self, around: &mut Around<'_>) -> Result<(), Exit> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let (number, batch) = (self.number, std::mem::take(&mut self.batch));
+        let answered = self.caller.hand_over(number, batch.clone())?;
+        call::say(number, &batch, &answered, self.output, around.console);
+        if let Some(exit) = call::exit_of(&answered.answer, &format!("batch {number}"), self.attempts) {
+            return Err(exit);
+        }
+        self.positions.drain(..).for_each(|at| around.progress.acknowledged(at));
+        (self.number, self.bytes) = (number + 1, 0);
+        Ok(())
+    }
+}

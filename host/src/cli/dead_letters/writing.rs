@@ -1,0 +1,212 @@
+//! Dead letters on their way back to a topic: each one is a request of its own, so that each is known to be there or not.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gristmill_core::io::{ProduceError, RequestId};
+use gristmill_kafka::{ClientErrorKind, Event, Outgoing, ProduceFailure, ProduceFailureKind, Producer};
+use tokio::runtime::Runtime;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use crate::config::Config;
+use crate::dead_letters::{Position, Progress};
+use crate::exit::{self, Exit};
+use crate::writer;
+
+use super::super::console::Console;
+use super::super::status::runtime;
+use super::replay::{Stop, refuse};
+
+/// So many records, and so many of their bytes, are on their way at once; then the next one waits.
+const RECORDS_MAX: usize = 1000;
+const BYTES_MAX: u64 = 16 << 20;
+/// How long one look for an acknowledgement waits, so that a stop is heard between two. Each record ends by the producer's timeout.
+const LOOK_WAIT: Duration = Duration::from_millis(100);
+
+/// How long one question for a topic waits, for the same reason.
+const ASK_WAIT: Duration = Duration::from_secs(2);
+
+/// A producer, and what it has.
+pub(super) struct Writing {
+    producer: Producer,
+    events: UnboundedReceiver<Event>,
+    runtime: Runtime,
+    /// How long a topic is asked for.
+    wait: Duration,
+    /// How many partitions each topic has.
+    partitions: BTreeMap<Arc<str>, i32>,
+    under_way: BTreeMap<u64, Sent>,
+    bytes: u64,
+    requests: u64,
+    /// How many were acknowledged, by topic.
+    pub(super) topics: BTreeMap<Arc<str>, u64>,
+    /// How many ended without a word on whether they were written.
+    lost: usize,
+    /// Why no more is sent.
+    failed: Option<Exit>,
+}
+
+struct Sent {
+    at: Position,
+    topic: Arc<str>,
+    bytes: u64,
+}
+
+impl Writing {
+    pub(super) fn new(config: &Config, wait: Duration) -> Result<Self, Exit> {
+        let (outbox, events) = unbounded_channel();
+        let producer = writer::producer(config.writing.producer_settings(&config.kafka), outbox)?;
+        Ok(Self {
+            producer,
+            events,
+            runtime: runtime()?,
+            wait,
+            partitions: BTreeMap::new(),
+            under_way: BTreeMap::new(),
+            bytes: 0,
+            requests: 0,
+            topics: BTreeMap::new(),
+            lost: 0,
+            failed: None,
+        })
+    }
+
+    /// How many were sent of which nobody knows whether they were written.
+    pub(super) fn unknown(&self) -> usize {
+        self.under_way.len() + self.lost
+    }
+
+    /// Sends one, to the partition that it came from where `keep` says so and the topic has that one.
+    pub(super) fn send(
+        &mut self,
+        at: Position,
+        mut outgoing: Outgoing,
+        keep: Option<i32>,
+        around: &mut Around<'_>,
+    ) -> Result<(), Exit> {
+        let partitions = self.partitions(&outgoing.topic, at, around.stop)?;
+        outgoing.partition = keep.filter(|number| (0..partitions).contains(number));
+        let bytes = outgoing.wire_bytes();
+        while self.under_way.len() >= RECORDS_MAX || (self.bytes > 0 && self.bytes + bytes > BYTES_MAX) {
+            self.hear(around)?;
+        }
+        // What was heard meanwhile may be that nothing can be written any more.
+        self.look(around, Duration::ZERO)?;
+        if let Some(failed) = self.failed.clone() {
+            return Err(failed);
+        }
+        self.requests += 1;
+        self.bytes += bytes;
+        self.under_way.insert(self.requests, Sent { at, topic: Arc::clone(&outgoing.topic), bytes });
+        self.producer.produce(RequestId(self.requests), vec![outgoing]);
+        Ok(())
+    }
+
+    /// Waits until everything that was sent has ended, which the producer's timeout bounds.
+    pub(super) fn settle(&mut self, around: &mut Around<'_>) -> Result<(), Exit> {
+        while !self.under_way.is_empty() {
+            self.hear(around)?;
+        }
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
+    /// How many partitions a topic has; asked once.
+    fn partitions(&mut self, topic: &Arc<str>, at: Position, stop: &Stop) -> Result<i32, Exit> {
+        if let Some(known) = self.partitions.get(topic) {
+            return Ok(*known);
+        }
+        let deadline = Instant::now() + self.wait;
+        let found = loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.producer.partitions(topic, left.clamp(LOOK_WAIT, ASK_WAIT)) {
+                Ok(found) => break found,
+                Err(ClientErrorKind::Unreachable) if left > ASK_WAIT && !stop.is_asked() => {}
+                Err(kind) => return Err(no_topic(kind, topic, at)),
+            }
+        };
+        let count = i32::try_from(found).unwrap_or(i32::MAX);
+        self.partitions.insert(Arc::clone(topic), count);
+        Ok(count)
+    }
+
+    /// Waits a moment for the end of a record.
+    fn hear(&mut self, around: &mut Around<'_>) -> Result<(), Exit> {
+        if around.stop.insists() {
+            return Err(Exit::because(exit::DEADLINE, "stopped at once because it was asked twice"));
+        }
+        self.look(around, LOOK_WAIT)
+    }
+
+    fn look(&mut self, around: &mut Around<'_>, wait: Duration) -> Result<(), Exit> {
+        let Self { runtime, events, .. } = self;
+        let mut next = if wait.is_zero() {
+            events.try_recv().ok()
+        } else {
+            runtime.block_on(async { tokio::time::timeout(wait, events.recv()).await.ok().flatten() })
+        };
+        while let Some(event) = next {
+            match event {
+                Event::Produced { id, result } => self.ended(id, result, around),
+                other => tracing::debug!(?other, "the producer had news that no replay waits for"),
+            }
+            next = self.events.try_recv().ok();
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, id: RequestId, result: Result<(), ProduceFailure>, around: &mut Around<'_>) {
+        let Some(sent) = self.under_way.remove(&id.0) else { return };
+        self.bytes = self.bytes.saturating_sub(sent.bytes);
+        let Err(failure) = result else {
+            around.progress.acknowledged(sent.at);
+            *self.topics.entry(sent.topic).or_default() += 1;
+            return;
+        };
+        let error = writer::error_of(&failure, "a record", &sent.topic);
+        let (ProduceError::Temporary(why) | ProduceError::Refused(why)) = error;
+        let code = match failure.kind {
+            ProduceFailureKind::TooLarge | ProduceFailureKind::Refused => {
+                return refuse(sent.at, &why, around.progress, around.console);
+            }
+            ProduceFailureKind::Temporary | ProduceFailureKind::ClientLost => {
+                self.lost += 1;
+                exit::UNREACHABLE
+            }
+            ProduceFailureKind::NotAuthorised => exit::NOT_AUTHORISED,
+            ProduceFailureKind::UnknownTopic => exit::MISFIT,
+        };
+        let why = format!("{why}, which is where the dead letter at {} was to go", sent.at);
+        self.failed.get_or_insert(Exit::because(code, why));
+    }
+}
+
+/// What a replay has at hand.
+pub(super) struct Around<'a> {
+    pub(super) progress: &'a mut Progress,
+    pub(super) console: &'a mut Console,
+    pub(super) stop: &'a Stop,
+}
+
+fn no_topic(kind: ClientErrorKind, topic: &str, at: Position) -> Exit {
+    let (code, why) = match kind {
+        ClientErrorKind::UnknownTopic => (
+            exit::MISFIT,
+            format!(
+                "the brokers know no topic {topic}, which is where the dead letter at {at} was to go; create it, or replay to another \
+                 topic with --to"
+            ),
+        ),
+        ClientErrorKind::Authentication | ClientErrorKind::Authorization => (
+            exit::NOT_AUTHORISED,
+            format!(
+                "this user may not use the topic {topic}, which is where the dead letter at {at} was to go; give it the right to, or \
+                 replay to another topic with --to"
+            ),
+        ),
+        ClientErrorKind::Unreachable | ClientErrorKind::Protocol | ClientErrorKind::Other => {
+            (exit::UNREACHABLE, format!("no broker says how many partitions {topic} has; look at the brokers"))
+        }
+    };
+    Exit::because(code, why)
+}

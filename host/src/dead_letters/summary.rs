@@ -1,0 +1,85 @@
+//! How many dead letters there were, by class, and what else lay in their topic.
+
+use std::collections::BTreeMap;
+
+use super::{Choice, Class, Letter};
+
+/// Counts what was read of a dead-letter topic.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Summary {
+    /// Those that were meant, by class.
+    pub(crate) classes: BTreeMap<String, u64>,
+    /// Dead letters that were not.
+    pub(crate) not_meant: u64,
+    /// Records that are no dead letters.
+    pub(crate) no_letters: u64,
+}
+
+impl Summary {
+    /// Counts a record. Gives it back where it is a dead letter that is meant.
+    pub(crate) fn count(&mut self, letter: Option<Letter>, choice: &Choice) -> Option<Letter> {
+        match letter {
+            Some(letter) if choice.takes(&letter) => {
+                *self.classes.entry(Class::listed(letter.latest())).or_default() += 1;
+                return Some(letter);
+            }
+            Some(_) => self.not_meant += 1,
+            None => self.no_letters += 1,
+        }
+        None
+    }
+
+    /// How many were meant.
+    pub(crate) fn meant(&self) -> u64 {
+        self.classes.values().sum()
+    }
+
+    /// For people, in one line.
+    pub(crate) fn words(&self) -> String {
+        let classes: Vec<String> = self.classes.iter().map(|(class, count)| format!("{count} {class}")).collect();
+        let mut words = counted(self.meant(), "dead letter");
+        if !classes.is_empty() {
+            words += &format!(": {}", classes.join(", "));
+        }
+        if self.not_meant > 0 {
+            words += &format!("; {} not matched", self.not_meant);
+        }
+        if self.no_letters > 0 {
+            words += &format!("; {} without the story of a failure", counted(self.no_letters, "record"));
+        }
+        words
+    }
+}
+
+/// A number of things.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    let ending = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{ending}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn everything_that_was_read_is_counted_somewhere() {
+        let mut summary = Summary::default();
+        let choice = Choice { reason: Some("GBP".to_owned()), ..Choice::default() };
+        assert_eq!(summary.words(), "0 dead letters");
+        assert!(summary.count(Some(sample()), &choice).is_some());
+        assert_eq!(summary.words(), "1 dead letter: 1 rejected");
+        let mut other = sample();
+        other.told.first.reason = "EUR".to_owned();
+        assert!(summary.count(Some(other), &choice).is_none());
+        assert!(summary.count(None, &choice).is_none());
+        let mut fault = sample();
+        fault.told.first.class = "fault".to_owned();
+        fault.told.first.fault = Some("trap".to_owned());
+        assert!(summary.count(Some(fault), &choice).is_some());
+        assert_eq!(
+            summary.words(),
+            "2 dead letters: 1 fault/trap, 1 rejected; 1 not matched; 1 record without the story of a failure"
+        );
+    }
+}
