@@ -163,7 +163,7 @@ impl Writing {
             *self.topics.entry(sent.topic).or_default() += 1;
             return;
         };
-        let error = writer::error_of(&failure, "a record", &sent.topic);
+        let error = writer::error_of(&failure, "the record", &sent.topic);
         let (ProduceError::Temporary(why) | ProduceError::Refused(why)) = error;
         let code = match failure.kind {
             ProduceFailureKind::TooLarge | ProduceFailureKind::Refused => {
