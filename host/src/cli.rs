@@ -9,6 +9,7 @@ mod completions;
 mod config_args;
 mod console;
 mod dead_letters;
+mod decoding;
 mod demo;
 mod hosts;
 mod inspect;

@@ -256,3 +256,19 @@ fn what_is_said_of_a_huge_record_is_small() {
         assert!(ended.printed().chars().count() < 1_000, "{} characters", ended.printed().chars().count());
     }
 }
+
+/// As in a pipeline: the plugin gets what decoding makes of a record, and never one that does not decode.
+#[test]
+fn records_are_decoded_as_the_configuration_says() {
+    let schema = r#"{"type":"record","name":"O","fields":[{"name":"n","type":"long"}]}"#;
+    let more = "[topics.orders]\nvalue_format = \"avro\"\nvalue_schema = \"o.avsc\"\n[plugin.settings]\nschema = '{\"type\":\"object\",\"required\":[\"n\"]}'\n";
+    let records = "{\"topic\":\"orders\",\"value_b64\":\"Dg==\"}\n{\"topic\":\"orders\",\"value\":\"no avro\"}\n{\"topic\":\"orders\",\"value\":null}\n";
+    let plugin = plugin("gristmill-validate");
+    let text = configuration("gristmill-validate", more);
+    let run = Run::new().file("g.toml", text).file("o.avsc", schema).file("r.jsonl", records);
+    let ended = run.with(&["call", &plugin, "r.jsonl", "--config", "g.toml"]);
+    assert!(ended.good().stdout.starts_with("batch 1: ok (2 records, "), "{ended:#?}");
+    assert!(!ended.stdout.contains("rejected"), "{ended:#?}");
+    let told = "orders/0 1 is not handed over: it cannot be decoded: the value: it is not Avro of its schema";
+    assert!(ended.stderr.contains(told), "{ended:#?}");
+}

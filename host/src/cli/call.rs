@@ -14,6 +14,7 @@ use gristmill_core::outcome::{Answer, Outcome};
 use gristmill_core::policy::{Attempts, Exhausted};
 use gristmill_guest::{Answered, Engine, EngineSettings, Job, Plugin, PluginSettings, Worker, WorkerSettings};
 
+use crate::decoding::Formats;
 use crate::excerpt::short_reason;
 use crate::exit::{self, Exit};
 use crate::plugin_file::{self, NamedBy};
@@ -21,7 +22,8 @@ use crate::records::{self, FileBatch, FileRecord, RecordsError};
 
 use super::call_text;
 use super::config_args::OverlayArgs;
-use super::console::Console;
+use super::console::{Console, escape};
+use super::decoding;
 use super::{Output, OutputArgs};
 
 /// What to hand to which plugin.
@@ -64,7 +66,7 @@ fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
         Engine::new(&EngineSettings::default()).map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
     let plugin = plugin_file::load(&args.plugin, NamedBy::CommandLine, None, &engine, &setup.settings)
         .map_err(|error| Exit::from(&error))?;
-    let records = read(args.records, console).map_err(misfit)?;
+    let records = decode_all(&setup, read(args.records, console).map_err(misfit)?, console)?;
     if records.is_empty() {
         console.complain("warn", "there are no records, so nothing was handed over");
         return Ok(Exit::clean());
@@ -83,9 +85,24 @@ fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
     Ok(Exit::clean())
 }
 
+/// The records as the plugin gets them. What a pipeline would not hand over is told, and is not handed over here.
+fn decode_all(setup: &Setup, records: Vec<FileRecord>, console: &mut Console) -> Result<Vec<FileRecord>, Exit> {
+    let mut decoded = Vec::with_capacity(records.len());
+    for record in records {
+        let place = format!("{}/{} {}", record.topic, record.partition, record.offset);
+        match decoding::decoded(setup.formats.as_ref(), record)? {
+            Ok(record) => decoded.push(record),
+            Err(why) => console.complain("warn", format_args!("{place} is not handed over: {}", escape(&why))),
+        }
+    }
+    Ok(decoded)
+}
+
 /// What comes from the configuration, or stands in for it.
 struct Setup {
     pipeline: Arc<str>,
+    /// What the records of each topic are.
+    formats: Option<Formats>,
     settings: PluginSettings,
     records_max: Option<u32>,
     /// The names of the sinks that the plugin may emit to.
@@ -101,6 +118,7 @@ impl Setup {
             let (pipeline, settings) = ("call".into(), PluginSettings::default());
             return Ok(Self {
                 pipeline,
+                formats: None,
                 settings,
                 records_max: None,
                 sinks: Vec::new(),
@@ -110,6 +128,7 @@ impl Setup {
         let config = overlays.load(path, console)?.config;
         Ok(Self {
             pipeline: config.pipeline.as_str().into(),
+            formats: Formats::load(&config.decoding)?,
             settings: config.plugin.guest_settings(),
             records_max: Some(config.policy.batch.records_max.get()),
             sinks: config.writing.sinks.into_keys().collect(),

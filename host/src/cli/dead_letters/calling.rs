@@ -7,18 +7,21 @@ use gristmill_guest::{Engine, EngineSettings};
 
 use crate::config::Config;
 use crate::dead_letters::Position;
+use crate::decoding::Formats;
 use crate::exit::{self, Exit};
 use crate::plugin_file::{self, NamedBy};
 use crate::records::FileRecord;
 
 use super::super::Output;
 use super::super::call::{self, Caller};
+use super::super::decoding;
 use super::replay::refuse;
 use super::writing::Around;
 
 /// A plugin, and the batch that fills.
 pub(super) struct Calling {
     caller: Caller,
+    formats: Option<Formats>,
     limits: BatchLimits,
     attempts: Attempts,
     output: Output,
@@ -42,6 +45,7 @@ impl Calling {
         let sinks = config.writing.sinks.keys().map(|sink| Arc::from(sink.as_str())).collect();
         Ok(Self {
             caller: Caller::new(plugin, Arc::from(config.pipeline.as_str()), 1, sinks)?,
+            formats: Formats::load(&config.decoding)?,
             limits: config.policy.batch,
             attempts: config.policy.retry.attempts,
             output,
@@ -54,6 +58,13 @@ impl Calling {
 
     /// Takes one into the batch; hands it over where it is full.
     pub(super) fn take(&mut self, at: Position, record: FileRecord, around: &mut Around<'_>) -> Result<(), Exit> {
+        let record = match decoding::decoded(self.formats.as_ref(), record)? {
+            Ok(record) => record,
+            Err(why) => {
+                refuse(at, &why, around.progress, around.console);
+                return Ok(());
+            }
+        };
         let bytes = record.batch_bytes();
         if bytes > self.limits.record_bytes_max.get() {
             let why = format!("it counts {bytes} bytes, more than the plugin can take; raise plugin.limits.record");
