@@ -1,12 +1,15 @@
-//! Dead letters handed to the plugin of the configuration, in its batches. Nothing is written or committed.
+//! Dead letters handed to the plugin of the configuration, decoded and in batches as a pipeline would. Nothing is written or
+//! committed.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use gristmill_core::policy::{Attempts, BatchLimits};
 use gristmill_guest::{Engine, EngineSettings};
 
 use crate::config::Config;
 use crate::dead_letters::Position;
+use crate::decoding::{self, Formats, Outcome, Unavailable};
 use crate::exit::{self, Exit};
 use crate::plugin_file::{self, NamedBy};
 use crate::records::FileRecord;
@@ -16,9 +19,15 @@ use super::super::call::{self, Caller};
 use super::replay::refuse;
 use super::writing::Around;
 
+/// How long one wait for the schema registry takes, so that a stop is heard between two.
+const LOOK_WAIT: Duration = Duration::from_millis(100);
+
 /// A plugin, and the batch that fills.
 pub(super) struct Calling {
     caller: Caller,
+    formats: Option<Formats>,
+    /// How long the schema registry is waited for.
+    wait: Duration,
     limits: BatchLimits,
     attempts: Attempts,
     output: Output,
@@ -30,8 +39,9 @@ pub(super) struct Calling {
 }
 
 impl Calling {
-    /// Loads the plugin.
-    pub(super) fn new(config: &Config, output: Output) -> Result<Self, Exit> {
+    /// Loads the schemas and the plugin.
+    pub(super) fn new(config: &Config, wait: Duration, output: Output) -> Result<Self, Exit> {
+        let formats = Formats::load(&config.decoding)?;
         let engine = Engine::new(&EngineSettings::default())
             .map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
         let plugin = &config.plugin;
@@ -42,6 +52,8 @@ impl Calling {
         let sinks = config.writing.sinks.keys().map(|sink| Arc::from(sink.as_str())).collect();
         Ok(Self {
             caller: Caller::new(plugin, Arc::from(config.pipeline.as_str()), 1, sinks)?,
+            formats,
+            wait,
             limits: config.policy.batch,
             attempts: config.policy.retry.attempts,
             output,
@@ -54,6 +66,13 @@ impl Calling {
 
     /// Takes one into the batch; hands it over where it is full.
     pub(super) fn take(&mut self, at: Position, record: FileRecord, around: &mut Around<'_>) -> Result<(), Exit> {
+        let record = match self.decode(record, around)? {
+            Ok(record) => record,
+            Err(why) => {
+                refuse(at, &format!("it does not decode: {why}"), around.progress, around.console);
+                return Ok(());
+            }
+        };
         let bytes = record.batch_bytes();
         if bytes > self.limits.record_bytes_max.get() {
             let why = format!("it counts {bytes} bytes, more than the plugin can take; raise plugin.limits.record");
@@ -70,6 +89,34 @@ impl Calling {
             self.hand_over(around)?;
         }
         Ok(())
+    }
+
+    /// The record as the plugin gets it, or why it gets none. Waits for the schema registry.
+    fn decode(&self, mut record: FileRecord, around: &Around<'_>) -> Result<Result<FileRecord, String>, Exit> {
+        let Some(decoders) = self.formats.as_ref().and_then(|formats| formats.of(&record.topic)) else {
+            return Ok(Ok(record));
+        };
+        let deadline = Instant::now() + self.wait;
+        loop {
+            match decoding::decode(decoders, record.key.as_deref(), record.value.as_deref(), Instant::now()) {
+                Ok(Outcome::Decoded { key, value }) => {
+                    record.key = key.or(record.key);
+                    record.value = value.or(record.value);
+                    return Ok(Ok(record));
+                }
+                Ok(Outcome::Undecodable(why)) => return Ok(Err(why)),
+                Err(Unavailable { reason, .. }) if Instant::now() >= deadline || around.stop.is_asked() => {
+                    let why = format!("{reason}; look at the schema registry, or wait longer with --wait");
+                    return Err(Exit::because(exit::UNREACHABLE, why));
+                }
+                Err(Unavailable { again_in, .. }) => {
+                    let again_at = (Instant::now() + again_in).min(deadline);
+                    while Instant::now() < again_at && !around.stop.is_asked() {
+                        std::thread::sleep(LOOK_WAIT.min(again_at.saturating_duration_since(Instant::now())));
+                    }
+                }
+            }
+        }
     }
 
     /// Hands over what there is, and shows the answer.
