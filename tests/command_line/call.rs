@@ -269,6 +269,6 @@ fn records_are_decoded_as_the_configuration_says() {
     let ended = run.with(&["call", &plugin, "r.jsonl", "--config", "g.toml"]);
     assert!(ended.good().stdout.starts_with("batch 1: ok (2 records, "), "{ended:#?}");
     assert!(!ended.stdout.contains("rejected"), "{ended:#?}");
-    let told = "orders/0 1 is not handed over: it cannot be decoded: the value: it is not Avro of its schema";
+    let told = "orders/0 1 is not handed over: it does not decode: the value: it is not Avro of its schema";
     assert!(ended.stderr.contains(told), "{ended:#?}");
 }

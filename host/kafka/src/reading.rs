@@ -23,6 +23,8 @@ use crate::topics::TopicName;
 const RECORDS_AT_ONCE: usize = 256;
 /// How long one question about the ends of the log waits before it is asked again.
 const ASK_WAIT: Duration = Duration::from_secs(2);
+/// How long it waits before it asks again.
+const AGAIN_WAIT: Duration = Duration::from_millis(100);
 /// So many partitions are named in an error.
 const NAMED_MAX: usize = 10;
 
@@ -190,20 +192,23 @@ impl TopicReader {
         loop {
             let rows = partitions.iter().map(|partition| (self.name.raw.as_c_str(), *partition, 0));
             let mut list = List::of(rows);
-            let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(100));
+            let left = deadline.saturating_duration_since(Instant::now()).max(AGAIN_WAIT);
             let asked = self.client.watermark_of_all(&mut list, end, left.min(ASK_WAIT));
             let rows = list.rows();
             let known = |row: &Row| row.result.is_ok() && row.offset >= 0;
             if asked.is_ok() && rows.len() == partitions.len() && rows.iter().all(known) {
                 return Ok(rows.into_iter().map(|row| row.offset).collect());
             }
-            if rows.iter().any(|row| row.result == Err(Code::TopicAuthorizationFailed)) {
+            let denied = |result: &Result<(), Code>| *result == Err(Code::TopicAuthorizationFailed);
+            if denied(&asked) || rows.iter().any(|row| denied(&row.result)) {
                 return Err(refused(&self.name.text, ClientErrorKind::Authorization));
             }
-            if left <= Duration::from_millis(100) {
+            if left <= AGAIN_WAIT {
                 self.left = rows.iter().filter(|row| !known(row)).map(|row| (row.partition, 0..1)).collect();
                 return Err(self.silence());
             }
+            // An answer that is none may come at once, such as that of a broker that leads no more.
+            std::thread::sleep(AGAIN_WAIT);
         }
     }
 

@@ -88,11 +88,20 @@ fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
 /// The records as the plugin gets them. What a pipeline would not hand over is told, and is not handed over here.
 fn decode_all(setup: &Setup, records: Vec<FileRecord>, console: &mut Console) -> Result<Vec<FileRecord>, Exit> {
     let mut decoded = Vec::with_capacity(records.len());
-    for record in records {
-        let place = format!("{}/{} {}", record.topic, record.partition, record.offset);
-        match decoding::decoded(setup.formats.as_ref(), record)? {
-            Ok(record) => decoded.push(record),
-            Err(why) => console.complain("warn", format_args!("{place} is not handed over: {}", escape(&why))),
+    for mut record in records {
+        let handed = decoding::decode_record(setup.formats.as_ref(), &mut record).map_err(|unavailable| {
+            let why = format!("{}; look at the schema registry, and call again when it answers", unavailable.reason);
+            Exit::because(exit::UNREACHABLE, why)
+        })?;
+        match handed {
+            Ok(()) => decoded.push(record),
+            Err(why) => {
+                let (topic, partition, offset) = (escape(&record.topic), record.partition, record.offset);
+                console.complain(
+                    "warn",
+                    format_args!("{topic}/{partition} {offset} is not handed over: {}", escape(&why)),
+                );
+            }
         }
     }
     Ok(decoded)

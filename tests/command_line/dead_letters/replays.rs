@@ -95,6 +95,23 @@ fn the_plugin_gets_what_it_would_get_after_a_replay_in_batches_of_its_configurat
 }
 
 #[test]
+fn the_plugin_gets_what_its_topics_say_and_what_does_not_decode_is_named() {
+    let cluster = cluster();
+    let replay = |more: &str| {
+        let run = Run::new().file("g.toml", text(&cluster, "gristmill-echo", more));
+        run.with(&["dead-letters", "replay", "g.toml", "--class", "rejected", "--class", "fault", "--to", "plugin"])
+    };
+    let ended = replay("[topics.orders]\nvalue_format = \"json\"");
+    ended.refused(1, &["1 of 3 were not replayed"]);
+    assert!(ended.stderr.starts_with("0:1 is not replayed: it does not decode: the value: "), "{ended:#?}");
+    assert!(ended.stdout.starts_with("batch 1: ok (2 records, "), "{ended:#?}");
+    let registry = "[topics.orders]\nvalue_format = \"avro\"\n[schema_registry]\nurl = \"http://127.0.0.1:1\"\n[start]\n\
+                    wait = \"3s\"";
+    put(&cluster, b"e", b"\0\0\0\0\x07\x0e", &REJECTED);
+    replay(registry).refused(69, &["schema 7: the registry cannot be reached", "look at the schema registry"]);
+}
+
+#[test]
 fn a_batch_that_is_not_ok_ends_it_as_it_ends_a_call() {
     let cluster = cluster();
     put(&cluster, b"fatal:no table", b"", &REJECTED);
@@ -144,7 +161,12 @@ fn what_the_brokers_refuse_is_told_with_the_way_out() {
     let from = ["replay", "g.toml", "--all", "--from", "0:5", "--to", "origin"];
     let ended = run(&cluster, &[&from[..], &small[..]].concat());
     ended.refused(1, &["1 of 2 were not replayed"]);
-    assert!(ended.stderr.starts_with("0:5 is not replayed: the record is too large for orders"), "{ended:#?}");
+    assert!(
+        ended
+            .stderr
+            .starts_with("0:5 is not replayed: with its story it is too large for orders (MSG_SIZE_TOO_LARGE); raise "),
+        "{ended:#?}"
+    );
     let keys: Vec<_> = replayed(&cluster, "orders").into_iter().map(|record| record.key.unwrap()).collect();
     assert_eq!(keys, [b"small"]);
 }

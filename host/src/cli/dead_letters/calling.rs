@@ -1,13 +1,15 @@
-//! Dead letters handed to the plugin of the configuration, in its batches. Nothing is written or committed.
+//! Dead letters handed to the plugin of the configuration, decoded and in batches as a pipeline would. Nothing is written or
+//! committed.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use gristmill_core::policy::{Attempts, BatchLimits};
 use gristmill_guest::{Engine, EngineSettings};
 
 use crate::config::Config;
 use crate::dead_letters::Position;
-use crate::decoding::Formats;
+use crate::decoding::{Formats, Unavailable};
 use crate::exit::{self, Exit};
 use crate::plugin_file::{self, NamedBy};
 use crate::records::FileRecord;
@@ -18,10 +20,15 @@ use super::super::decoding;
 use super::replay::refuse;
 use super::writing::Around;
 
+/// How long one wait for the schema registry takes, so that a stop is heard between two.
+const LOOK_WAIT: Duration = Duration::from_millis(100);
+
 /// A plugin, and the batch that fills.
 pub(super) struct Calling {
     caller: Caller,
     formats: Option<Formats>,
+    /// How long the schema registry is waited for.
+    wait: Duration,
     limits: BatchLimits,
     attempts: Attempts,
     output: Output,
@@ -33,8 +40,9 @@ pub(super) struct Calling {
 }
 
 impl Calling {
-    /// Loads the plugin.
-    pub(super) fn new(config: &Config, output: Output) -> Result<Self, Exit> {
+    /// Loads the schemas and the plugin.
+    pub(super) fn new(config: &Config, wait: Duration, output: Output) -> Result<Self, Exit> {
+        let formats = Formats::load(&config.decoding)?;
         let engine = Engine::new(&EngineSettings::default())
             .map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
         let plugin = &config.plugin;
@@ -45,7 +53,8 @@ impl Calling {
         let sinks = config.writing.sinks.keys().map(|sink| Arc::from(sink.as_str())).collect();
         Ok(Self {
             caller: Caller::new(plugin, Arc::from(config.pipeline.as_str()), 1, sinks)?,
-            formats: Formats::load(&config.decoding)?,
+            formats,
+            wait,
             limits: config.policy.batch,
             attempts: config.policy.retry.attempts,
             output,
@@ -57,14 +66,11 @@ impl Calling {
     }
 
     /// Takes one into the batch; hands it over where it is full.
-    pub(super) fn take(&mut self, at: Position, record: FileRecord, around: &mut Around<'_>) -> Result<(), Exit> {
-        let record = match decoding::decoded(self.formats.as_ref(), record)? {
-            Ok(record) => record,
-            Err(why) => {
-                refuse(at, &why, around.progress, around.console);
-                return Ok(());
-            }
-        };
+    pub(super) fn take(&mut self, at: Position, mut record: FileRecord, around: &mut Around<'_>) -> Result<(), Exit> {
+        if let Err(why) = self.decode(&mut record, around)? {
+            refuse(at, &why, around.progress, around.console);
+            return Ok(());
+        }
         let bytes = record.batch_bytes();
         if bytes > self.limits.record_bytes_max.get() {
             let why = format!("it counts {bytes} bytes, more than the plugin can take; raise plugin.limits.record");
@@ -81,6 +87,25 @@ impl Calling {
             self.hand_over(around)?;
         }
         Ok(())
+    }
+
+    /// Makes of a record what the plugin gets, or says why it gets none. Waits for the schema registry.
+    fn decode(&self, record: &mut FileRecord, around: &Around<'_>) -> Result<Result<(), String>, Exit> {
+        let deadline = Instant::now() + self.wait;
+        loop {
+            let Unavailable { reason, again_in } = match decoding::decode_record(self.formats.as_ref(), record) {
+                Ok(decoded) => return Ok(decoded),
+                Err(unavailable) => unavailable,
+            };
+            if Instant::now() >= deadline || around.stop.is_asked() {
+                let why = format!("{reason}; look at the schema registry, or wait longer with --wait");
+                return Err(Exit::because(exit::UNREACHABLE, why));
+            }
+            let again_at = (Instant::now() + again_in).min(deadline);
+            while Instant::now() < again_at && !around.stop.is_asked() {
+                std::thread::sleep(LOOK_WAIT.min(again_at.saturating_duration_since(Instant::now())));
+            }
+        }
     }
 
     /// Hands over what there is, and shows the answer.

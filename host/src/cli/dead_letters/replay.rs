@@ -74,7 +74,7 @@ pub(super) fn replay(args: ReplayArgs, console: &mut Console) -> Result<Exit, Ex
         _ if dry_run => Way::Tell,
         Target::Origin | Target::Topic(_) => Way::Write(Box::new(Writing::new(&config, choice.wait(&config))?)),
         Target::Stdout => Way::Print,
-        Target::Plugin => Way::Call(Box::new(Calling::new(&config, output)?)),
+        Target::Plugin => Way::Call(Box::new(Calling::new(&config, choice.wait(&config), output)?)),
     };
     let session = choice.begin(config, topic)?;
     // Until here a signal ends the process as ever: nothing was replayed.

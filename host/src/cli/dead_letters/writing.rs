@@ -166,9 +166,14 @@ impl Writing {
         let error = writer::error_of(&failure, "the record", &sent.topic);
         let (ProduceError::Temporary(why) | ProduceError::Refused(why)) = error;
         let code = match failure.kind {
-            ProduceFailureKind::TooLarge | ProduceFailureKind::Refused => {
+            ProduceFailureKind::TooLarge => {
+                let why = format!(
+                    "with its story it is too large for {} ({}); raise its max.message.bytes, or what producer.properties say about sizes",
+                    sent.topic, failure.code
+                );
                 return refuse(sent.at, &why, around.progress, around.console);
             }
+            ProduceFailureKind::Refused => return refuse(sent.at, &why, around.progress, around.console),
             ProduceFailureKind::Temporary | ProduceFailureKind::ClientLost => {
                 self.lost += 1;
                 exit::UNREACHABLE
