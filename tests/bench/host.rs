@@ -12,13 +12,14 @@ use crate::cost::{Cost, Meter};
 
 const WITHIN: Duration = Duration::from_secs(300);
 
-/// How long the host takes. A new group each time: it begins at the beginning.
-pub(crate) fn run_through(bootstrap: &str, topic: &str, loaded: &Loaded, plugin: &str, instances: &str) -> Cost {
+/// How long the host takes. A new group each time: it begins at the beginning. `plugin` is its section of the configuration, and whatever
+/// comes behind it.
+pub(crate) fn run_through(bootstrap: &str, topic: &str, loaded: &Loaded, plugin: &str) -> Cost {
     let group = unique("bench-group");
     let host = Host::run(&format!(
         "[kafka]\nbootstrap_servers = {bootstrap:?}\ngroup_id = {group:?}\ntopics = [{topic:?}]\n\
          auto_offset_reset = \"earliest\"\n[batch]\nmax_records = 10000\nmax_wait = \"200ms\"\n\
-         [plugin]\npath = {plugin:?}\ninstances = {instances:?}\n"
+         [plugin]\n{plugin}"
     ));
     host.wait_for_line("assigned", WITHIN);
     let meter = Meter::of(host.process_id());

@@ -1,15 +1,16 @@
-//! Records per second on a real Kafka: the host with a plugin that does nothing, beside librdkafka's own batch loop, in the
-//! same run and taking turns, so that a busy machine slows both.
+//! Records per second on a real Kafka: the host beside a native loop of librdkafka's, in the same run and taking turns, so that a busy
+//! machine slows both. Once with a plugin that does nothing, and once with one that emits a copy of each record.
 //!
-//! `cargo xtask bench [RECORDS]`; it prints a table and judges nothing.
+//! `cargo xtask bench [RECORDS]`; it prints tables and judges nothing.
 
-#![expect(clippy::print_stdout, reason = "the table is what this program is for")]
+#![expect(clippy::print_stdout, reason = "the tables are what this program is for")]
 
+mod copy;
 mod cost;
 mod host;
 mod sys;
 
-use gristmill_tests::{create_topic, load, plugin, unique};
+use gristmill_tests::{Loaded, create_topic, load, plugin, unique};
 use xtask::kafka::{Broker, Options};
 
 use self::cost::Cost;
@@ -32,14 +33,43 @@ fn main() {
     let topic = unique("bench");
     create_topic(&bootstrap, &topic, PARTITIONS);
     let loaded = load(&bootstrap, &topic, PARTITIONS, each);
-    let guest = plugin("gristmill-noop").display().to_string();
     println!("{} records of 100 bytes in {PARTITIONS} partitions, batches of 10000, {ROUNDS} rounds", loaded.records());
+    let gristmill = |package: &str, instances: &str, sections: &str| {
+        let path = plugin(package).display().to_string();
+        let plugin = format!("path = {path:?}\ninstances = {instances:?}\n{sections}");
+        let (bootstrap, topic, loaded) = (&bootstrap, &topic, &loaded);
+        Box::new(move || host::run_through(bootstrap, topic, loaded, &plugin))
+    };
 
+    println!("\nA plugin that does nothing");
+    compare(
+        &loaded,
+        [
+            ("librdkafka's batch loop", Box::new(|| sys::read_all(&bootstrap, &topic, &loaded))),
+            ("gristmill, fresh instances", gristmill("gristmill-noop", "fresh", "")),
+            ("gristmill, reused instance", gristmill("gristmill-noop", "reuse", "")),
+        ],
+    );
+
+    println!("\nEach record copied to another topic");
+    let sink = unique("bench-copies");
+    create_topic(&bootstrap, &sink, PARTITIONS);
+    let sections = format!("[sinks.copies]\ntopic = {sink:?}\nprovenance = false\n");
     let contestants: [Contestant<'_>; 3] = [
-        ("librdkafka's batch loop", Box::new(|| sys::read_all(&bootstrap, &topic, &loaded))),
-        ("gristmill, fresh instances", Box::new(|| host::run_through(&bootstrap, &topic, &loaded, &guest, "fresh"))),
-        ("gristmill, reused instance", Box::new(|| host::run_through(&bootstrap, &topic, &loaded, &guest, "reuse"))),
+        ("the loop with a producer", Box::new(|| copy::copy_all(&bootstrap, &topic, &loaded, &sink))),
+        ("gristmill, fresh instances", gristmill("gristmill-copy", "fresh", &sections)),
+        ("gristmill, reused instance", gristmill("gristmill-copy", "reuse", &sections)),
     ];
+    let runs = i64::try_from(contestants.len() * ROUNDS).unwrap_or(0);
+    compare(&loaded, contestants);
+    match broker.end_offsets(&sink) {
+        Ok(ends) => assert_eq!(ends.values().sum::<i64>(), runs * loaded.records(), "copies are missing, or too many"),
+        Err(error) => panic!("cannot count the copies: {error:#}"),
+    }
+}
+
+/// Lets contestants take turns, and prints what they did and what it cost. The first is what the others are compared with.
+fn compare(loaded: &Loaded, contestants: [Contestant<'_>; 3]) {
     let mut costs: Vec<Vec<Cost>> = vec![Vec::new(); contestants.len()];
     for _ in 0..ROUNDS {
         for ((_, run), costs) in contestants.iter().zip(&mut costs) {

@@ -19,6 +19,17 @@ const WAIT_MS: i32 = 1_000;
 
 /// Reads all that was loaded in batches, commits each one and waits for that, from the assignment to the last commit.
 pub(crate) fn read_all(bootstrap: &str, topic: &str, loaded: &Loaded) -> Cost {
+    run_through(bootstrap, topic, loaded, |_, _| {}, |_| {})
+}
+
+/// The same, with something done to the key and the value of each record, and something before each commit of so many records.
+pub(crate) fn run_through(
+    bootstrap: &str,
+    topic: &str,
+    loaded: &Loaded,
+    mut each: impl FnMut(Option<&[u8]>, Option<&[u8]>),
+    mut settle: impl FnMut(u64),
+) -> Cost {
     let made = ClientConfig::new()
         .set("bootstrap.servers", bootstrap)
         .set("group.id", unique("bench-loop"))
@@ -42,6 +53,7 @@ pub(crate) fn read_all(bootstrap: &str, topic: &str, loaded: &Loaded) -> Cost {
     while left > 0 {
         let mut next: BTreeMap<i32, i64> = BTreeMap::new();
         let mut filled = 0;
+        let left_before = left;
         while filled < BATCH && filled < usize::try_from(left).unwrap_or(0) {
             let room = &mut messages[filled..];
             // SAFETY: the queue is alive, and the buffer has room for what is asked for.
@@ -60,17 +72,29 @@ pub(crate) fn read_all(bootstrap: &str, topic: &str, loaded: &Loaded) -> Cost {
             unsafe {
                 if (**message).err == rd::rd_kafka_resp_err_t::RD_KAFKA_RESP_ERR_NO_ERROR {
                     left -= 1;
+                    each(bytes((**message).key, (**message).key_len), bytes((**message).payload, (**message).len));
                     next.insert((**message).partition, (**message).offset + 1);
                 }
                 rd::rd_kafka_message_destroy(*message);
             }
         }
+        settle((left_before - left).unsigned_abs());
         commit(&consumer, topic, &next);
     }
     let cost = meter.read();
     // SAFETY: taken above, and not used any more.
     unsafe { rd::rd_kafka_queue_destroy(queue) };
     cost
+}
+
+/// Bytes of a message; null is nothing.
+///
+/// # Safety
+///
+/// They are there for as long as `'m` says.
+unsafe fn bytes<'m>(start: *const std::ffi::c_void, length: usize) -> Option<&'m [u8]> {
+    // SAFETY: as the caller says.
+    (!start.is_null()).then(|| unsafe { std::slice::from_raw_parts(start.cast(), length) })
 }
 
 fn commit(consumer: &BaseConsumer, topic: &str, next: &BTreeMap<i32, i64>) {

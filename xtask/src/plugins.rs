@@ -13,6 +13,7 @@ const TARGET: &str = "wasm32-wasip2";
 
 /// The packages that are plugins, by their cargo names. `plugins/sdk/rust` is a library and no plugin.
 const PACKAGES: &[&str] = &[
+    "gristmill-copy",
     "gristmill-count",
     "gristmill-echo",
     "gristmill-mischief",
