@@ -14,7 +14,11 @@ use crate::pipeline::{Pipeline, SOON, last, stop};
 
 /// A pipeline with a dead-letter topic of two partitions, and that topic's name.
 fn pipeline(name: &str, headers: &str) -> (Pipeline<'static>, String) {
-    let broker = shared_broker();
+    pipeline_on(shared_broker(), name, headers)
+}
+
+/// The same on a broker.
+fn pipeline_on<'b>(broker: &'b Broker, name: &str, headers: &str) -> (Pipeline<'b>, String) {
     let pipeline = Pipeline::new(broker, name).set("retry", "initial", "\"10ms\"").set("retry", "max", "\"50ms\"");
     let letters = format!("{}.dead", pipeline.topic);
     create_topic(&broker.bootstrap(), &letters, 2);
@@ -23,7 +27,7 @@ fn pipeline(name: &str, headers: &str) -> (Pipeline<'static>, String) {
 }
 
 /// Starts `gristmill dead-letters` on a pipeline's configuration.
-fn start(pipeline: &Pipeline<'_>, arguments: &[&str]) -> Host {
+pub(crate) fn start(pipeline: &Pipeline<'_>, arguments: &[&str]) -> Host {
     let folder = TemporaryFolder::new();
     folder.write("g.toml", &pipeline.configuration());
     let (command, rest) = arguments.split_first().unwrap();
@@ -109,8 +113,8 @@ fn d3_d4_broken_records_are_handled_after_a_replay_with_the_headers_of_kafka_con
 }
 
 /// As many dead letters as there are records: so many in each of ten partitions.
-fn all_dead(name: &str, records: u64) -> (Pipeline<'static>, String) {
-    let (pipeline, letters) = pipeline(name, "native");
+fn all_dead<'b>(broker: &'b Broker, name: &str, records: u64) -> Pipeline<'b> {
+    let (pipeline, _) = pipeline_on(broker, name, "native");
     let pipeline = pipeline.set("dead_letter.stop_when", "consecutive", "1000000");
     let pipeline = pipeline.set("dead_letter.stop_when", "ratio", "1.0").set("batch", "max_wait", "\"100ms\"");
     let pipeline = pipeline.setting("reject_every", "1");
@@ -118,7 +122,9 @@ fn all_dead(name: &str, records: u64) -> (Pipeline<'static>, String) {
     let host = pipeline.run();
     pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
     stop(host);
-    (pipeline.without_setting("reject_every").without_setting("check_keys"), letters)
+    // What is under way is no full batch of any partition, so that it is acknowledged after a second only.
+    let pipeline = pipeline.set("producer.properties", "\"linger.ms\"", "\"1000\"");
+    pipeline.without_setting("reject_every").without_setting("check_keys")
 }
 
 /// The flags that an interrupted replay names.
@@ -129,34 +135,85 @@ fn flags(lines: &[String]) -> Vec<String> {
 }
 
 /// How many records are on the pipeline's topic.
-fn count(pipeline: &Pipeline<'_>) -> i64 {
-    shared_broker().end_offsets(&pipeline.topic).unwrap().values().sum()
+fn count(broker: &Broker, pipeline: &Pipeline<'_>) -> i64 {
+    broker.end_offsets(&pipeline.topic).unwrap().values().sum()
+}
+
+/// Begins to replay everything to where it came from, and waits until some of it is there.
+fn begin(broker: &Broker, pipeline: &Pipeline<'_>) -> Host {
+    let before = count(broker, pipeline);
+    let replay = start(pipeline, &["replay", "--all", "--to", "origin"]);
+    let deadline = Instant::now() + SOON;
+    while count(broker, pipeline) == before {
+        assert!(Instant::now() < deadline, "nothing is replayed");
+    }
+    replay
+}
+
+/// Goes on where an interrupted replay says, and gives how often each key is on the topic then.
+fn go_on(broker: &Broker, pipeline: &Pipeline<'_>, lines: &[String]) -> BTreeMap<Vec<u8>, u32> {
+    let flags = flags(lines);
+    let arguments: Vec<&str> = flags.iter().map(String::as_str).collect();
+    command(pipeline, &[&["replay", "--all", "--to", "origin"], &arguments[..]].concat());
+    let mut keys = BTreeMap::new();
+    let records = read_topic(&broker.bootstrap(), &pipeline.topic);
+    records.into_iter().for_each(|record| *keys.entry(record.key.unwrap()).or_default() += 1);
+    keys
+}
+
+/// The last line of a replay that was stopped.
+fn stopped(lines: &[String]) -> &String {
+    lines.iter().find(|line| line.starts_with("gristmill: ")).unwrap_or_else(|| panic!("{}", last(lines)))
 }
 
 #[test]
 fn an_interrupted_replay_says_where_to_go_on_and_nothing_is_replayed_twice_or_passed_over() {
-    let (pipeline, _) = all_dead("interrupted", 500);
-    // What is under way is no full batch of any partition, so that it is acknowledged after a second only.
-    let slow = pipeline.set("producer.properties", "\"linger.ms\"", "\"1000\"");
-    let replay = start(&slow, &["replay", "--all", "--to", "origin"]);
-    let deadline = Instant::now() + SOON;
-    while count(&slow) == 5_000 {
-        assert!(Instant::now() < deadline, "nothing is replayed");
-    }
+    let broker = shared_broker();
+    let pipeline = all_dead(broker, "interrupted", 500);
+    let replay = begin(broker, &pipeline);
     replay.signal("INT");
     let (code, lines) = replay.wait_for_end(SOON);
     assert_eq!(code, 124, "{}", last(&lines));
-    let replayed = count(&slow) - 5_000;
+    let replayed = count(broker, &pipeline) - 5_000;
     assert!((1..5_000).contains(&replayed), "it was not interrupted: {replayed}");
-    let words = lines.iter().find(|line| line.contains("stopped as it was asked to; ")).unwrap();
-    assert!(words.contains(&format!("; {replayed} were replayed; go on as the line above says")), "{words}");
-    let flags = flags(&lines);
-    let arguments: Vec<&str> = flags.iter().map(String::as_str).collect();
-    command(&slow, &[&["replay", "--all", "--to", "origin"], &arguments[..]].concat());
-    let mut keys: BTreeMap<Vec<u8>, u32> = BTreeMap::new();
-    found(&slow.topic).into_iter().for_each(|record| *keys.entry(record.key.unwrap()).or_default() += 1);
+    let words = format!("stopped as it was asked to; {replayed} were replayed; go on as the line above says");
+    assert!(stopped(&lines).contains(&words), "{}", stopped(&lines));
+    let keys = go_on(broker, &pipeline, &lines);
     assert_eq!(keys.len(), 5_000);
     assert!(keys.values().all(|count| *count == 2), "each is there once more");
+}
+
+/// A broker that does not answer: the first signal waits for what is under way, the second for nothing. When a broker dies, the
+/// producer's timeout ends it. None is passed over, whatever became of what was under way.
+#[test]
+fn a_replay_whose_broker_is_gone_ends_and_can_go_on() {
+    let broker = Broker::start(&Options::default()).unwrap();
+    let pipeline = all_dead(&broker, "gone", 300);
+    let replay = begin(&broker, &pipeline);
+    broker.freeze().unwrap();
+    replay.signal("INT");
+    replay.wait_for_line(" on their way; a second signal waits for nothing", SOON);
+    replay.signal("INT");
+    let (code, lines) = replay.wait_for_end(SOON);
+    broker.thaw().unwrap();
+    assert_eq!(code, 124, "{}", last(&lines));
+    let words = stopped(&lines);
+    assert!(
+        words.contains("stopped at once because it was asked twice; ") && words.contains(" more perhaps; "),
+        "{words}"
+    );
+    let keys = go_on(&broker, &pipeline, &lines);
+    assert!(keys.len() == 3_000 && keys.values().all(|count| *count >= 2), "none is passed over");
+
+    let impatient = pipeline.set("producer", "timeout", "\"2s\"").set("start", "wait", "\"10s\"");
+    let replay = begin(&broker, &impatient);
+    broker.kill().unwrap();
+    let (code, lines) = replay.wait_for_end(SOON);
+    assert_eq!(code, 69, "{}", last(&lines));
+    assert!(stopped(&lines).contains(" were replayed"), "{}", stopped(&lines));
+    broker.restart().unwrap();
+    let keys = go_on(&broker, &impatient, &lines);
+    assert!(keys.values().all(|count| *count >= 3), "none is passed over");
 }
 
 /// What ends a transaction has an offset and is no record: the topic is read to its end all the same.

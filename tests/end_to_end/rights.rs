@@ -9,6 +9,7 @@ use xtask::kafka::{Broker, Options};
 
 use crate::control::command;
 use crate::pipeline::{SOON, last, stop};
+use crate::replay;
 use crate::secure::secured;
 
 /// A broker where a topic is everybody's as long as nobody has a right to it, and those of its plain listener may do everything.
@@ -70,6 +71,39 @@ fn a_dead_letter_topic_without_the_right_to_it_holds_until_it_is_given() {
     let letters = read_topic(&broker.bootstrap(), &topic);
     let offsets: Vec<_> = letters.iter().filter_map(|letter| letter.header("gristmill.origin.offset")).collect();
     assert_eq!(offsets, ["3"], "{}", last(&lines));
+}
+
+/// Who replays needs the right to read the dead letters and to write to their origin; which one is missing is said, and nothing is lost.
+#[test]
+fn a_replay_without_a_right_says_which_and_goes_on_once_it_is_given() {
+    let broker = broker();
+    let pipeline = secured(&broker, "no-replay", "SCRAM-SHA-512").batches_of(10).setting("reject_at", "0:3");
+    let letters = format!("{}.dead", pipeline.topic);
+    let pipeline = pipeline.set("dead_letter", "topic", format!("{letters:?}"));
+    create_topic(&broker.bootstrap(), &letters, 1);
+    let loaded = pipeline.load(1, 10);
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    stop(host);
+    let ended = |arguments: &[&str]| {
+        let (code, lines) = replay::start(&pipeline, arguments).wait_for_end(SOON);
+        (code, lines.join("\n"))
+    };
+    broker.allow("somebody-else", "Write", &pipeline.topic).unwrap();
+    for right in ["Describe", "Write"] {
+        let (code, words) = ended(&["replay", "--all", "--to", "origin"]);
+        assert_eq!(code, 77, "before {right}: {words}");
+        assert!(words.contains(&pipeline.topic) && words.contains("this user may not"), "before {right}: {words}");
+        assert!(words.contains("to go on: the same command with --from 0:0\n"), "before {right}: {words}");
+        broker.allow(USER, right, &pipeline.topic).unwrap();
+    }
+    let (code, words) = ended(&["replay", "--all", "--to", "origin"]);
+    assert_eq!(code, 0, "{words}");
+    assert_eq!(read_topic(&broker.bootstrap(), &pipeline.topic).len(), 11);
+    broker.allow("somebody-else", "Read", &letters).unwrap();
+    let (code, words) = ended(&["list"]);
+    assert_eq!(code, 77, "{words}");
+    assert!(words.contains(&format!("do not let this user read the topic {letters}; give it the right to")), "{words}");
 }
 
 /// Nothing is written while nothing may be; librdkafka asks twice a second whether it sees the topic by now.

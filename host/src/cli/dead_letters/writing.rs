@@ -43,6 +43,8 @@ pub(super) struct Writing {
     pub(super) topics: BTreeMap<Arc<str>, u64>,
     /// How many ended without a word on whether they were written.
     lost: usize,
+    /// True once it was said what a stop waits for.
+    told_stop: bool,
     /// Why no more is sent.
     failed: Option<Exit>,
 }
@@ -68,6 +70,7 @@ impl Writing {
             requests: 0,
             topics: BTreeMap::new(),
             lost: 0,
+            told_stop: false,
             failed: None,
         })
     }
@@ -134,6 +137,12 @@ impl Writing {
     fn hear(&mut self, around: &mut Around<'_>) -> Result<(), Exit> {
         if around.stop.insists() {
             return Err(Exit::because(exit::DEADLINE, "stopped at once because it was asked twice"));
+        }
+        if around.stop.is_asked() && !std::mem::replace(&mut self.told_stop, true) {
+            let count = self.under_way.len();
+            around
+                .console
+                .complain("info", format_args!("waits for {count} on their way; a second signal waits for nothing"));
         }
         self.look(around, LOOK_WAIT)
     }
