@@ -1,5 +1,5 @@
 //! Records per second on a real Kafka: the host beside a native loop of librdkafka's, in the same run and taking turns, so that a busy
-//! machine slows both. Once with a plugin that does nothing, and once with one that emits a copy of each record.
+//! machine slows both. Once with a plugin that does nothing, once with one that emits a copy of each record; and what decoding adds.
 //!
 //! `cargo xtask bench [RECORDS]`; it prints tables and judges nothing.
 
@@ -7,6 +7,7 @@
 
 mod copy;
 mod cost;
+mod decoding;
 mod host;
 mod sys;
 
@@ -35,8 +36,7 @@ fn main() {
     let loaded = load(&bootstrap, &topic, PARTITIONS, each);
     println!("{} records of 100 bytes in {PARTITIONS} partitions, batches of 10000, {ROUNDS} rounds", loaded.records());
     let gristmill = |package: &str, instances: &str, sections: &str| {
-        let path = plugin(package).display().to_string();
-        let plugin = format!("path = {path:?}\ninstances = {instances:?}\n{sections}");
+        let plugin = section(package, instances, sections);
         let (bootstrap, topic, loaded) = (&bootstrap, &topic, &loaded);
         Box::new(move || host::run_through(bootstrap, topic, loaded, &plugin))
     };
@@ -66,10 +66,30 @@ fn main() {
         Ok(ends) => assert_eq!(ends.values().sum::<i64>(), runs * loaded.records(), "copies are missing, or too many"),
         Err(error) => panic!("cannot count the copies: {error:#}"),
     }
+
+    println!("\nValues in JSON, checked; a plugin that does nothing");
+    compare_decoded(&bootstrap, &decoding::json(&bootstrap, each), "gristmill, as JSON");
+    println!("\nValues in Avro, made JSON; a plugin that does nothing");
+    compare_decoded(&bootstrap, &decoding::avro(&bootstrap, each), "gristmill, from Avro");
+}
+
+/// What decoding adds to a plugin that does nothing.
+fn compare_decoded(bootstrap: &str, encoded: &decoding::Encoded, name: &'static str) {
+    let run = |sections: &str| {
+        let plugin = section("gristmill-noop", "reuse", sections);
+        Box::new(move || host::run_through(bootstrap, &encoded.topic, &encoded.loaded, &plugin))
+    };
+    compare(&encoded.loaded, [("gristmill, as they are", run("")), (name, run(&encoded.section))]);
+}
+
+/// The section of the plugin, and what comes behind it.
+fn section(package: &str, instances: &str, sections: &str) -> String {
+    let path = plugin(package).display().to_string();
+    format!("path = {path:?}\ninstances = {instances:?}\n{sections}")
 }
 
 /// Lets contestants take turns, and prints what they did and what it cost. The first is what the others are compared with.
-fn compare(loaded: &Loaded, contestants: [Contestant<'_>; 3]) {
+fn compare<const COUNT: usize>(loaded: &Loaded, contestants: [Contestant<'_>; COUNT]) {
     let mut costs: Vec<Vec<Cost>> = vec![Vec::new(); contestants.len()];
     for _ in 0..ROUNDS {
         for ((_, run), costs) in contestants.iter().zip(&mut costs) {
@@ -87,7 +107,7 @@ fn compare(loaded: &Loaded, contestants: [Contestant<'_>; 3]) {
 }
 
 fn print_table(what: &str, digits: usize, names: &[&str], mut figures: Vec<Vec<f64>>) {
-    println!("\n{what:<32} {:>12} {:>12} {:>12} {:>12}", "median", "least", "most", "of the loop");
+    println!("\n{what:<32} {:>12} {:>12} {:>12} {:>12}", "median", "least", "most", "of the first");
     let mut base = None;
     for (name, figures) in names.iter().zip(&mut figures) {
         figures.sort_by(f64::total_cmp);
