@@ -12,7 +12,7 @@ mod undecodable;
 
 use std::collections::BTreeMap;
 
-use gristmill_core::io::{Action, BatchId, ClosedBy, Delivery, HeldReason, Input, Report};
+use gristmill_core::io::{Action, BatchId, ClosedBy, Delivery, HeldReason, Input, Place, Report};
 use gristmill_core::record::{NextOffset, Partition};
 use gristmill_core::time::Moment;
 
@@ -304,6 +304,7 @@ impl Status {
                 self.assigned.remove(partition);
                 self.undecodable.forget(*partition);
                 self.release(Some(*partition));
+                self.held.values_mut().for_each(|held| held.forget(*partition, topics));
                 self.in_hand = self.in_hand.take().and_then(|it| it.without(*partition));
                 self.filling = self.filling.saturating_sub(*records);
             }
@@ -355,26 +356,26 @@ impl Status {
     }
 
     fn hold(&mut self, now: Moment, reason: &HeldReason, topics: &impl TopicNames) {
-        let positions = match reason {
+        let places = match reason {
             HeldReason::Fatal { batch, .. }
             | HeldReason::Exhausted { batch, .. }
             | HeldReason::NotWritten { batch, .. } => {
                 self.in_hand = None;
-                self.whereabouts.of(*batch, topics)
+                self.whereabouts.places_of(*batch).unwrap_or_default().to_vec()
             }
             HeldReason::RecordTooLarge { facts }
             | HeldReason::Undecodable { facts }
             | HeldReason::Rejected { facts, .. } => {
-                let topic = topics.name(facts.partition.topic);
-                Some(format!("{topic}/{} {}", facts.partition.number, facts.offset.0))
+                vec![Place { partition: facts.partition, first: facts.offset, last: facts.offset }]
             }
-            HeldReason::Offset { .. } => None,
+            HeldReason::Offset { .. } => Vec::new(),
         };
+        let positions = held::words_of(&places, topics);
         let detail = match reason {
             HeldReason::Undecodable { facts } => self.undecodable.reason(facts).map(str::to_owned),
             _ => None,
         };
-        let held = Held { since: now, reason: reason.clone(), positions, detail };
+        let held = Held { since: now, reason: reason.clone(), places, positions, detail };
         let key = trouble_words(reason).0;
         self.held_words.insert(key, held.words(topics));
         self.held.insert(key, held);
@@ -518,6 +519,9 @@ mod tests {
         report(&mut status, 3, Report::Held { reason: reason.clone() });
         assert_eq!(word(&status), ("held", 3));
         assert_eq!(status.held[&None].positions.as_deref(), Some("orders/0 5..6, orders/1 9"));
+        let mut half = Status { held: status.held.clone(), ..Status::new() };
+        report(&mut half, 4, Report::Removed { partition: partition(1), lost: false, records: 1 });
+        assert_eq!(half.held[&None].positions.as_deref(), Some("orders/0 5..6"), "what moved is somebody else's");
         let before = status.blocked(&Orders);
         report(&mut status, 4, Report::Released { reason });
         hand_over(&mut status, 4, 1);
@@ -547,7 +551,8 @@ mod tests {
         let facts = delivery(BATCH, &[(0, 0, 5, 5)]).records[0].facts;
         let large = HeldReason::RecordTooLarge { facts };
         let commands = |reason: &HeldReason, topic| {
-            let held = Held { since: second(0), reason: reason.clone(), positions: None, detail: None };
+            let held =
+                Held { since: second(0), reason: reason.clone(), places: Vec::new(), positions: None, detail: None };
             held.releases(topic).map(|(release, _)| release.command()).collect::<Vec<_>>()
         };
         assert_eq!(commands(&fatal, false), ["retry", "stop"]);

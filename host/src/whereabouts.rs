@@ -26,8 +26,12 @@ impl Whereabouts {
 
     /// Where this batch lies, for a log line. `None` when another one was handed over since.
     pub(crate) fn of(&self, batch: BatchId, topics: &impl TopicNames) -> Option<String> {
-        let (last, places) = self.last.as_ref()?;
-        (*last == batch).then(|| in_words(places, topics, NAMED_MAX))
+        self.places_of(batch).map(|places| in_words(places, topics, NAMED_MAX))
+    }
+
+    /// The same, not in words.
+    pub(crate) fn places_of(&self, batch: BatchId) -> Option<&[Place]> {
+        self.last.as_ref().filter(|(last, _)| *last == batch).map(|(_, places)| places.as_slice())
     }
 
     /// Where the batch lies that was handed over last, in short.

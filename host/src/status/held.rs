@@ -2,18 +2,23 @@
 //!
 //! It holds and releases nothing; it names the commands by which an operator does.
 
-use gristmill_core::io::HeldReason;
+use gristmill_core::io::{HeldReason, Place};
 use gristmill_core::record::Partition;
 use gristmill_core::time::Moment;
 
+use gristmill_guest::NAMED_MAX;
+
 use crate::narrate::{TopicNames, held_words, trouble_words};
+use crate::whereabouts::in_words;
 
 /// Something that is blocked on purpose.
 #[derive(Clone, Debug)]
 pub(crate) struct Held {
     pub(crate) since: Moment,
     pub(crate) reason: HeldReason,
-    /// Where the batch lies that it is about.
+    /// Where the batch or the record lies that it is about, as far as that is this host's. Empty: it is about neither.
+    pub(crate) places: Vec<Place>,
+    /// The same in words.
     pub(crate) positions: Option<String>,
     /// What the machine does not know of the cause.
     pub(crate) detail: Option<String>,
@@ -41,6 +46,11 @@ impl Release {
     }
 }
 
+/// Places in words. Nothing where there are none.
+pub(super) fn words_of(places: &[Place], topics: &impl TopicNames) -> Option<String> {
+    (!places.is_empty()).then(|| in_words(places, topics, NAMED_MAX))
+}
+
 impl Held {
     /// The kind of cause, for machines.
     pub(crate) fn kind(&self) -> &'static str {
@@ -58,6 +68,14 @@ impl Held {
     /// What it is about and why, in one text.
     pub(crate) fn words(&self, topics: &impl TopicNames) -> String {
         self.detailed(held_words(&self.reason, topics))
+    }
+
+    /// What is left of it where a partition is gone.
+    pub(crate) fn forget(&mut self, gone: Partition, topics: &impl TopicNames) {
+        if self.places.iter().any(|place| place.partition == gone) {
+            self.places.retain(|place| place.partition != gone);
+            self.positions = words_of(&self.places, topics);
+        }
     }
 
     /// What to write for a way to go on. With the place of what is skipped: the next one that is held may be another one.

@@ -132,7 +132,9 @@ impl Headers<'_> {
 pub fn read(record: &RecordBody) -> Option<Told> {
     let headers = Headers(record);
     let is_native = headers.text(names::FIRST.class).is_some();
-    let is_connect = !is_native && headers.text(names::CONNECT_ORIGIN.topic).is_some();
+    // A lone topic is no story: Connect tells the class of the error as well.
+    let told_by_connect = [names::CONNECT_ORIGIN.topic, names::CONNECT_CLASS];
+    let is_connect = !is_native && told_by_connect.iter().all(|name| headers.text(name).is_some());
     let is_cut = headers.text(names::LAST.class).is_some();
     if !is_native && !is_connect && !is_cut {
         return None;
