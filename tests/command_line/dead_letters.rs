@@ -13,7 +13,7 @@ use crate::process::{Ended, Run, binary, configuration};
 const FAILED_MS: i64 = 1_700_000_000_000;
 
 /// What one dead letter tells, as the headers of the native style.
-struct Told<'t> {
+pub(crate) struct Told<'t> {
     topic: &'t str,
     offset: &'t str,
     class: &'t str,
@@ -23,6 +23,8 @@ struct Told<'t> {
     at_ms: i64,
     pointer: bool,
     replays: Option<&'t str>,
+    /// Whether it failed again, somewhere else.
+    again: bool,
 }
 
 const REJECTED: Told<'_> = Told {
@@ -35,10 +37,32 @@ const REJECTED: Told<'_> = Told {
     at_ms: FAILED_MS,
     pointer: false,
     replays: None,
+    again: false,
 };
 
+/// What failed twice, the second time somewhere else.
+pub(crate) const TWICE: Told<'_> = Told { again: true, ..REJECTED };
+
+/// The headers of a first failure that was a fault.
+const FIRST: [&str; 3] = ["gristmill.failure.fault", "gristmill.failure.detail", "gristmill.failure.halving"];
+
+/// The headers of a latest failure.
+const LAST: [&str; 11] = [
+    "gristmill.last.class",
+    "gristmill.last.reason",
+    "gristmill.last.topic",
+    "gristmill.last.plugin",
+    "gristmill.last.fault",
+    "gristmill.last.detail",
+    "gristmill.last.halving",
+    "gristmill.last.partition",
+    "gristmill.last.offset",
+    "gristmill.last.attempts",
+    "gristmill.last.at",
+];
+
 /// Puts a dead letter of `orders`, partition 1, into partition 0 of `orders.dead`.
-fn put(cluster: &MockCluster, key: &[u8], value: &[u8], told: &Told<'_>) {
+pub(crate) fn put(cluster: &MockCluster, key: &[u8], value: &[u8], told: &Told<'_>) {
     let at = told.at_ms.to_string();
     let mut headers: Vec<(&[u8], Option<&[u8]>)> = vec![(b"own", Some(b"1")), (b"own", None)];
     for (name, value) in [
@@ -56,7 +80,10 @@ fn put(cluster: &MockCluster, key: &[u8], value: &[u8], told: &Told<'_>) {
     ] {
         headers.push((name.as_bytes(), Some(value.as_bytes())));
     }
-    headers.extend(told.fault.map(|fault| (b"gristmill.failure.fault".as_slice(), Some(fault.as_bytes()))));
+    if let Some(fault) = told.fault {
+        let values = [fault, "panicked at 'no'", "2 > 1"];
+        headers.extend(FIRST.iter().zip(values).map(|(name, value)| (name.as_bytes(), Some(value.as_bytes()))));
+    }
     headers.extend(told.replays.map(|replays| (b"gristmill.replays".as_slice(), Some(replays.as_bytes()))));
     if told.pointer {
         for (name, value) in [("topic", "orders"), ("partition", "1"), ("offset", told.offset), ("bytes", "2000000")] {
@@ -69,6 +96,10 @@ fn put(cluster: &MockCluster, key: &[u8], value: &[u8], told: &Told<'_>) {
             headers.push((name, Some(value.as_bytes())));
         }
     }
+    if told.again {
+        // A text may be a number too.
+        headers.extend(LAST.iter().map(|name| (name.as_bytes(), Some(b"1".as_slice()))));
+    }
     let value = Some(value).filter(|_| !told.pointer);
     let record = MockRecord { key: Some(key), value, headers: &headers, ..MockRecord::default() };
     cluster.produce("orders.dead", record).unwrap();
@@ -77,7 +108,7 @@ fn put(cluster: &MockCluster, key: &[u8], value: &[u8], told: &Told<'_>) {
 
 /// A cluster with `orders` of three partitions, and five records in `orders.dead`: a rejected one, a fault, one of another topic's
 /// user, one that only points to its original, one that was replayed before.
-fn cluster() -> MockCluster {
+pub(crate) fn cluster() -> MockCluster {
     let cluster = MockCluster::start(1).unwrap();
     cluster.create_topic("orders", 3).unwrap();
     cluster.create_topic("orders.dead", 2).unwrap();
@@ -96,7 +127,7 @@ fn text(cluster: &MockCluster, package: &str, more: &str) -> String {
     text.replace("127.0.0.1:1", &cluster.bootstrap_servers())
 }
 
-fn run(cluster: &MockCluster, arguments: &[&str]) -> Ended {
+pub(crate) fn run(cluster: &MockCluster, arguments: &[&str]) -> Ended {
     let run = Run::new().file("g.toml", text(cluster, "gristmill-echo", ""));
     run.with(&[&["dead-letters"], arguments].concat())
 }

@@ -5,6 +5,7 @@
 
 mod blocks;
 mod configuration;
+mod dead_letters;
 mod links;
 mod markdown;
 mod operating;
