@@ -13,5 +13,5 @@ mod record;
 mod stage;
 
 pub(crate) use self::formats::Formats;
-pub(crate) use self::record::{Outcome, Unavailable, decode};
+pub(crate) use self::record::{Made, Unavailable, decode};
 pub(crate) use self::stage::{News, Stage};

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use gristmill_core::io::{BatchId, Delivery, HeldReason, OffsetTrouble, Report, RequestError, SeekTo, StartPosition};
+use gristmill_core::io::{
+    BatchId, Delivery, HeldReason, NOT_WRITTEN, OffsetTrouble, Report, RequestError, SeekTo, StartPosition,
+};
 use gristmill_core::record::{NextOffset, Partition, Topic};
 use gristmill_core::time::Moment;
 use tracing::field::{DisplayValue, display};
@@ -24,9 +26,6 @@ const RETRY_WINDOW: Duration = Duration::from_secs(60);
 
 /// How often dead letters are mentioned.
 const LETTER_WINDOW: Duration = Duration::from_secs(60);
-
-/// What a batch fails of that the plugin is done with.
-pub(crate) const NOT_WRITTEN: &str = "what has to be written before the commit was not";
 
 /// Tells the machine's reports as log lines.
 #[derive(Debug)]
@@ -115,7 +114,7 @@ impl Narrator {
                     warn!(
                         dead_letters,
                         classes = classes.join(", "),
-                        "records were put aside; more are mentioned once in {} s",
+                        "records were put aside since this was last said, which is at most once in {} s",
                         LETTER_WINDOW.as_secs()
                     );
                 }

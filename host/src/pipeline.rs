@@ -86,7 +86,9 @@ pub(crate) fn run(config: impl FnOnce() -> Result<Config, Exit> + Send + 'static
         let load = {
             let config = config.clone();
             // Schema files are read in no time, and a plugin is not.
-            move || Ok((Formats::load(&config.decoding)?, loading::plugin(&config)?))
+            move || {
+                Ok((Formats::load(&config.decoding, config.policy.batch.record_bytes_max)?, loading::plugin(&config)?))
+            }
         };
         let loaded = loading::aside(load, asked, hears).await;
         let built =

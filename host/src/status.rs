@@ -12,7 +12,7 @@ mod undecodable;
 
 use std::collections::BTreeMap;
 
-use gristmill_core::io::{Action, BatchId, ClosedBy, Delivery, HeldReason, Input, Place, Report};
+use gristmill_core::io::{Action, BatchId, ClosedBy, Delivery, Input, LetterClass, NOT_WRITTEN, Production, Report};
 use gristmill_core::record::{NextOffset, Partition};
 use gristmill_core::time::Moment;
 
@@ -23,7 +23,7 @@ pub(crate) use self::progress::Progress;
 use self::schemas::SchemaWait;
 pub(crate) use self::tell::Blocked;
 use self::undecodable::Undecodable;
-use crate::narrate::{NOT_WRITTEN, TopicNames, trouble_words};
+use crate::narrate::{TopicNames, trouble_words};
 use crate::whereabouts::Whereabouts;
 
 /// What the host is doing. Borrows its texts, since it is asked for with every input.
@@ -77,7 +77,7 @@ pub(crate) struct Status {
     /// The texts of what is held, for the state. Made once, since the state is asked for often.
     held_words: BTreeMap<Option<Partition>, String>,
     in_hand: Option<InHand>,
-    /// The batch that the plugin was done with last, until the next one is handed over.
+    /// A batch that the plugin is done with, until it is known whether something has to be written for it: within a turn.
     done: Option<InHand>,
     schemas: Option<SchemaWait>,
     undecodable: Undecodable,
@@ -180,7 +180,7 @@ impl Status {
             Some(InHand { attempt, stands: Stands::Waits { until, .. }, failing: Some(failing), .. }) => {
                 State::Waiting { attempt: *attempt, until: *until, reason: &failing.reason }
             }
-            Some(InHand { stands: Stands::Writes { .. }, failing: Some(failing), .. }) => {
+            Some(InHand { stands: Stands::Writes { .. }, failing: Some(failing), .. }) if failing.unwritten => {
                 State::WaitingForBrokers { reason: &failing.reason }
             }
             Some(_) | None if self.assigned.is_empty() => State::Joining,
@@ -215,6 +215,7 @@ impl Status {
     }
 
     pub(crate) fn note_input<R>(&mut self, now: Moment, input: &Input<R>) {
+        self.done = None;
         match input {
             Input::Fetched(records) => {
                 self.counts.records_in += records.len() as u64;
@@ -256,13 +257,7 @@ impl Status {
             Action::Leave => (self.ending, self.leaving) = (Some(now), true),
             Action::Stopped(_) => self.stopped = true,
             Action::Commit { .. } => self.commits_out += 1,
-            // What is done is not, until it is written.
-            Action::Produce(_) => {
-                self.in_hand = self.done.take().or(self.in_hand.take());
-                if let Some(in_hand) = &mut self.in_hand {
-                    in_hand.stands = Stands::Writes { since: now };
-                }
-            }
+            Action::Produce(production) => self.note_production(now, production),
             Action::Cancel(_) | Action::AskCommitted { .. } | Action::Seek { .. } | Action::AnswerRevoke(_) => {}
         }
         self.keep_time(now);
@@ -295,6 +290,14 @@ impl Status {
         }
     }
 
+    /// What the plugin is done with is not done until it is written; and what never was handed over is in hand now.
+    fn note_production<R>(&mut self, now: Moment, production: &Production<R>) {
+        let known = [self.in_hand.take(), self.done.take()].into_iter().flatten();
+        let known = known.into_iter().find(|known| known.batch == production.batch);
+        let in_hand = known.unwrap_or_else(|| InHand::never_handed_over(production));
+        self.in_hand = Some(InHand { stands: Stands::Writes { since: now }, ..in_hand });
+    }
+
     fn note_report(&mut self, now: Moment, report: &Report, topics: &impl TopicNames) {
         match report {
             Report::Assigned { partition, start } => {
@@ -314,7 +317,7 @@ impl Status {
             }
             Report::BatchOk { .. } => {
                 self.counts.batches_ok += 1;
-                self.done = self.in_hand.take();
+                self.done = self.in_hand.take().map(InHand::well);
             }
             Report::Committed { offsets, records } => {
                 self.counts.committed += records;
@@ -332,20 +335,24 @@ impl Status {
                     self.counts.retries += 1
                 }
                 if let Some(in_hand) = &mut self.in_hand {
-                    in_hand.fail(now, now.after(*delay), *attempt, reason);
+                    in_hand.fail(now, now.after(*delay), *attempt, false, reason);
                 }
             }
-            Report::WriteFailed { delay, reason, .. } => {
+            Report::WriteFailed { tries, delay, reason, .. } => {
                 self.counts.write_failures += 1;
                 if let Some(in_hand) = &mut self.in_hand {
                     let reason = format!("{NOT_WRITTEN}: {reason}");
-                    in_hand.fail(now, now.after(*delay), in_hand.attempt, &reason);
+                    in_hand.fail(now, now.after(*delay), *tries, true, &reason);
                 }
             }
             Report::Cut { .. } => self.counts.cut += 1,
             Report::Produced { letters, emitted } => {
                 self.in_hand = self.in_hand.take().filter(|it| !matches!(it.stands, Stands::Writes { .. }));
                 self.counts.dead_letters += letters.len() as u64;
+                // These were taken in, and never handed over.
+                let passed =
+                    letters.iter().filter(|class| matches!(class, LetterClass::Undecodable | LetterClass::TooLarge));
+                self.filling = self.filling.saturating_sub(passed.count() as u64);
                 self.counts.emitted += emitted;
             }
             Report::Held { reason } => self.hold(now, reason, topics),
@@ -354,37 +361,6 @@ impl Status {
             Report::RequestFailed { .. } | Report::Rewound { .. } | Report::PluginSwitched { .. } => {}
         }
     }
-
-    fn hold(&mut self, now: Moment, reason: &HeldReason, topics: &impl TopicNames) {
-        let places = match reason {
-            HeldReason::Fatal { batch, .. }
-            | HeldReason::Exhausted { batch, .. }
-            | HeldReason::NotWritten { batch, .. } => {
-                self.in_hand = None;
-                self.whereabouts.places_of(*batch).unwrap_or_default().to_vec()
-            }
-            HeldReason::RecordTooLarge { facts }
-            | HeldReason::Undecodable { facts }
-            | HeldReason::Rejected { facts, .. } => {
-                vec![Place { partition: facts.partition, first: facts.offset, last: facts.offset }]
-            }
-            HeldReason::Offset { .. } => Vec::new(),
-        };
-        let positions = held::words_of(&places, topics);
-        let detail = match reason {
-            HeldReason::Undecodable { facts } => self.undecodable.reason(facts).map(str::to_owned),
-            _ => None,
-        };
-        let held = Held { since: now, reason: reason.clone(), places, positions, detail };
-        let key = trouble_words(reason).0;
-        self.held_words.insert(key, held.words(topics));
-        self.held.insert(key, held);
-    }
-
-    fn release(&mut self, key: Option<Partition>) {
-        self.held.remove(&key);
-        self.held_words.remove(&key);
-    }
 }
 
 #[cfg(test)]
@@ -392,7 +368,9 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use gristmill_core::io::{DeliveryId, OffsetTrouble, PluginId, Production, RequestId, StartPosition, StopReason};
+    use gristmill_core::io::{
+        DeadLetter, DeliveryId, HeldReason, OffsetTrouble, PluginId, RequestId, StartPosition, StopReason, Verdict,
+    };
     use gristmill_core::outcome::{Answer, Outcome};
     use gristmill_core::record::Topic;
 
@@ -492,8 +470,7 @@ mod tests {
         let write = |status: &mut Status, at: u64| {
             answer(status, at);
             report(status, at, Report::BatchOk { batch: BATCH, records: 3 });
-            let production =
-                Production { id: RequestId(1), letters: Vec::new(), emitted_of: None, plugin: PluginId(1) };
+            let production = production(BATCH, Vec::new());
             status.note_action(second(at), &Action::<()>::Produce(production), &Orders);
         };
         write(&mut status, 3);
@@ -508,6 +485,50 @@ mod tests {
         report(&mut status, 16, Report::Produced { letters: Vec::new(), emitted: 1 });
         assert_eq!((word(&status).0, status.unfinished()), ("running", None));
         assert_eq!((status.counts.write_failures, status.counts.retries), (1, 0));
+    }
+
+    fn production(batch: BatchId, letters: Vec<DeadLetter<()>>) -> Production<()> {
+        Production { id: RequestId(1), batch, letters, emitted_of: None, plugin: PluginId(1) }
+    }
+
+    /// What never was handed over is in hand while it is written; what was done before is not.
+    #[test]
+    fn a_batch_that_no_plugin_could_take_is_in_hand_while_it_is_written() {
+        let mut status = busy();
+        answer(&mut status, 3);
+        report(&mut status, 3, Report::BatchOk { batch: BATCH, records: 3 });
+        status.note_input(second(4), &Input::<()>::Fetched(Vec::new()));
+        status.filling = 1;
+        let record = delivery(BatchId(8), &[(0, 0, 7, 7)]).records[0].clone();
+        let verdict = Verdict {
+            class: LetterClass::Undecodable,
+            reason: String::new(),
+            said: None,
+            attempts: 0,
+            path: Vec::new(),
+        };
+        let letters = vec![DeadLetter { record, verdict }];
+        status.note_action(second(5), &Action::Produce(production(BatchId(8), letters)), &Orders);
+        let in_hand = status.in_hand.as_ref().unwrap();
+        assert_eq!((in_hand.batch, in_hand.positions(&Orders).as_str()), (BatchId(8), "orders/0 7"));
+        let (delay, reason) = (Duration::from_secs(10), "silence".to_owned());
+        report(&mut status, 6, Report::WriteFailed { batch: BatchId(8), tries: 2, delay, reason });
+        assert_eq!(word(&status), ("waiting", 6));
+        assert!(matches!(status.state(), State::Waiting { attempt: 2, .. }), "{:?}", status.state());
+        report(&mut status, 7, Report::Produced { letters: vec![LetterClass::Undecodable], emitted: 0 });
+        assert_eq!(status.filling, 0, "it waits for no hand-over any more");
+    }
+
+    /// What the plugin failed at before says nothing about the brokers.
+    #[test]
+    fn a_batch_that_failed_and_is_written_at_last_waits_for_nobody() {
+        let mut status = busy();
+        fail(&mut status, 3, 1);
+        hand_over(&mut status, 13, 2);
+        answer(&mut status, 14);
+        report(&mut status, 14, Report::BatchOk { batch: BATCH, records: 3 });
+        status.note_action(second(14), &Action::Produce(production(BATCH, Vec::new())), &Orders);
+        assert_eq!(word(&status).0, "running");
     }
 
     /// An operator's retry begins to count from one, with the same batch.

@@ -11,7 +11,6 @@ use gristmill_core::io::{DeadLetter, LetterClass, ProduceError, Production, Requ
 use gristmill_kafka::dead_letter::{self, Cut, DeadLetterTopic, Failure};
 use gristmill_kafka::{Event, Outgoing, ProduceFailure, ProduceFailureKind, Producer, ProducerSettings, StartError};
 use tokio::sync::mpsc::UnboundedSender;
-
 use tracing::warn;
 
 use crate::body::Body;
@@ -180,11 +179,12 @@ pub(crate) fn error_of(failure: &ProduceFailure, what: &str, topic: &str) -> Pro
     }
 }
 
-/// Says of dead letters that are short of their content where it is: whoever replays them has to fetch it there, while it is there.
+/// Says of dead letters that are short of their content where the first of them is: whoever replays them has to fetch it there, while
+/// it is there.
 fn tell_pointers(letters: &[Letter]) {
-    for letter in letters.iter().filter(|letter| letter.cut >= Cut::Value) {
-        let original = &letter.record.original;
-        let (topic, partition, offset) = (original.topic(), original.partition(), original.offset());
-        warn!(%topic, partition, offset, "a dead letter is short of its value and headers, which are too large for its topic; it says where they lie");
-    }
+    let mut pointers = letters.iter().filter(|letter| letter.cut >= Cut::Value);
+    let Some(first) = pointers.next().map(|letter| &letter.record.original) else { return };
+    let (topic, partition, offset) = (first.topic(), first.partition(), first.offset());
+    let dead_letters = 1 + pointers.count() as u64;
+    warn!(dead_letters, %topic, partition, offset, "dead letters are short of values and headers, which are too large for their topic; they say where these lie");
 }

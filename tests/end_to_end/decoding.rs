@@ -7,6 +7,7 @@ use std::time::Duration;
 use gristmill_tests::{Found, Host, TemporaryFolder, WireRecord, create_topic, put_batch, read_topic, shared_broker};
 use xtask::registry::Registry;
 
+use crate::clean::resident_bytes;
 use crate::control::command;
 use crate::pipeline::{Pipeline, SOON, last, shown, stop};
 
@@ -196,8 +197,8 @@ fn while_the_registry_does_not_answer_records_wait_and_none_is_put_aside() {
         let status = command(&host, &["status"]);
         (status.contains("waiting") && status.contains("no schemas: ")).then_some(())
     });
-    // The start, and nothing more.
-    assert_eq!(pipeline.committed(), BTreeMap::from([(0, 0)]));
+    // What lies before it needs no schema, and does not wait.
+    pipeline.wait_until_committed(&BTreeMap::from([(0, 1)]), SOON);
     registry.thaw().unwrap();
     pipeline.wait_until_committed(&BTreeMap::from([(0, 3)]), SOON);
     host.wait_for_line("the schema registry answers again", Duration::from_secs(5));
@@ -210,4 +211,42 @@ fn while_the_registry_does_not_answer_records_wait_and_none_is_put_aside() {
     let host = pipeline.run();
     host.wait_for_line("waits for the schema registry", SOON);
     stop(host);
+}
+
+/// A few bytes of Avro can stand for megabytes of JSON: what they become is bounded, however many there are.
+#[test]
+fn small_data_that_become_large_stay_within_the_budget() {
+    const RECORDS: i64 = 200;
+    const JSON_MIB: i64 = 2;
+    let (pipeline, topic) = pipeline("bomb");
+    let pipeline = with_format(with_letters(pipeline, &topic), "avro").without_setting("show");
+    let folder = TemporaryFolder::new();
+    let schema = folder.write("nulls.avsc", r#"{"type":"array","items":"null"}"#);
+    let section = format!("topics.{:?}", pipeline.topic);
+    let pipeline = pipeline.set(&section, "value_schema", format!("{:?}", schema.display().to_string()));
+    // Each null is five bytes of JSON with its comma, and none of Avro.
+    let mut datum = zigzag((JSON_MIB << 20) / 5 - 1);
+    datum.push(0);
+    let values: Vec<Option<&[u8]>> = (0..RECORDS).map(|_| Some(datum.as_slice())).collect();
+    put(&pipeline.topic, &values);
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&BTreeMap::from([(0, RECORDS)]), SOON * 3);
+    let peak_mib = i64::try_from(resident_bytes(&host).1 >> 20).unwrap();
+    stop(host);
+    assert_eq!(letters(&topic), []);
+    // The budgets of fetched and of decoded records with the defaults, the guest's memory, and what the process takes by itself.
+    println!("{} MiB of JSON, {peak_mib} MiB at the peak", RECORDS * JSON_MIB);
+    assert!(peak_mib < 80 + 64 + 100, "{peak_mib} MiB for {} MiB of JSON", RECORDS * JSON_MIB);
+}
+
+/// A number as Avro writes it.
+fn zigzag(number: i64) -> Vec<u8> {
+    let mut rest = (number << 1).cast_unsigned();
+    let mut bytes = Vec::new();
+    while rest > 0x7F {
+        bytes.push((rest & 0x7F) as u8 | 0x80);
+        rest >>= 7;
+    }
+    bytes.push(rest as u8);
+    bytes
 }

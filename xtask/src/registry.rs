@@ -98,8 +98,10 @@ impl Registry {
         // A process group of its own: an interrupt at the terminal is for us; the registry goes when we go.
         java.process_group(0).stdin(Stdio::null()).stdout(out).stderr(errors);
         let child = java.spawn().context("cannot start java")?;
-        let watchdog = Some(Watchdog::over(child.id(), Some(&log))?);
-        Ok(Self { port, log, child, watchdog })
+        // Whole before anything can fail: it ends with this.
+        let mut registry = Self { port, log, child, watchdog: None };
+        registry.watchdog = Some(Watchdog::over(registry.child.id(), Some(&registry.log))?);
+        Ok(registry)
     }
 
     fn wait_until_it_serves(&mut self) -> Result<()> {

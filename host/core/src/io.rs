@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::outcome::{Answer, FaultClass};
 use crate::record::{Epoch, LeaderEpoch, NextOffset, Offset, Partition, Record, RecordFacts};
-pub use crate::report::{HeldReason, Report, StopReason, Unfinished};
+pub use crate::report::{HeldReason, NOT_WRITTEN, Report, StopReason, Unfinished};
 use crate::time::Moment;
 
 /// Number of a batch, unique within the process. A redelivery from memory keeps it.
@@ -254,6 +254,8 @@ pub struct Delivery<R> {
 pub struct Production<R> {
     /// Names the answer.
     pub id: RequestId,
+    /// The batch that made them.
+    pub batch: BatchId,
     /// Records that were put aside, in the order of the batch.
     pub letters: Vec<DeadLetter<R>>,
     /// The hand-over whose emitted records are to be written; those of every other answer are to be forgotten.

@@ -8,6 +8,9 @@ use crate::io::{
 };
 use crate::record::{Partition, RecordFacts};
 
+/// What a batch fails of, or ends for, when the brokers did not take what it made.
+pub const NOT_WRITTEN: &str = "what has to be written before the commit was not";
+
 /// Why the machine ended. The first cause wins (I-35).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StopReason {

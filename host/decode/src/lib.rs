@@ -38,4 +38,4 @@ pub use decoder::Decoder;
 pub use failure::{Failure, REASON_BYTES_MAX, Reason};
 pub use format::{Format, FormatError, MessageSource, Source};
 pub use limits::Limits;
-pub use registry::{Registry, RegistryAuth, RegistryError, RegistrySettings, Secret};
+pub use registry::{ReachError, Registry, RegistryAuth, RegistryError, RegistrySettings, Secret};

@@ -33,6 +33,17 @@ use crate::wire::SchemaId;
 pub(crate) use closure::Schema;
 pub use settings::{RegistryAuth, RegistryError, RegistrySettings, Secret};
 
+/// Why a registry is of no use now.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReachError {
+    /// It does not answer, or not as a registry does.
+    #[error("{0}")]
+    Unavailable(Reason),
+    /// It does not take us for somebody who may ask.
+    #[error("{0}")]
+    Refused(Reason),
+}
+
 /// A registry, with the schemas that were fetched from it. Threads and decoders share it.
 #[derive(Debug)]
 pub struct Registry {
@@ -76,11 +87,12 @@ impl Registry {
     ///
     /// # Errors
     /// What it does instead of answering as a registry does.
-    pub fn reach(&self) -> Result<(), Reason> {
+    pub fn reach(&self) -> Result<(), ReachError> {
         // Whether it has a schema of this id does not matter: it says so in its own words either way.
         match self.client.schema(SchemaId(1), self.settings.request_time_max) {
             Ok(_) | Err(Fault::Missing(_) | Fault::Unusable(_)) => Ok(()),
-            Err(Fault::Unavailable { reason, .. }) => Err(reason),
+            Err(Fault::Unavailable { reason, refused: true, .. }) => Err(ReachError::Refused(reason)),
+            Err(Fault::Unavailable { reason, refused: false, .. }) => Err(ReachError::Unavailable(reason)),
         }
     }
 
@@ -171,7 +183,7 @@ fn conclude(
             state.shelf.put_unusable(id, reason.clone(), Instant::now());
             Err(Failure::Undecodable(reason))
         }
-        Err(Fault::Unavailable { reason, retry_after }) => {
+        Err(Fault::Unavailable { reason, retry_after, .. }) => {
             state.shelf.forget(id);
             let reason = named(reason);
             let again_in = state.outage.fail(reason.clone(), retry_after, asked_at, Instant::now());

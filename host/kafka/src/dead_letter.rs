@@ -32,7 +32,7 @@ pub struct Failure {
     pub attempts: u32,
     /// The digest of the plugin that ran last.
     pub plugin_digest: String,
-    /// For a fault: the plugin's own words, such as the end of its stderr or the frames of its stack.
+    /// The plugin's own words: for a fault such as the end of its stderr or the frames of its stack; for a skip what was held for.
     pub detail: Option<String>,
     /// How the record was found among others, where the batch was halved.
     pub halving: Option<String>,

@@ -157,9 +157,11 @@ impl TopicReader {
         let began = Instant::now();
         let batch = records.take(wait, RECORDS_AT_ONCE);
         let mut builder = ChunkBuilder::new(credit, batch.len(), 0, true);
+        let mut came = false;
         for index in 0..batch.len() {
             let message = batch.message(index);
             let Some(range) = left.get_mut(&message.partition()) else { continue };
+            came |= matches!(message.error(), Ok(()) | Err(Code::PartitionEOF));
             match message.error() {
                 Ok(()) if message.offset() < range.start => continue,
                 Ok(()) => {
@@ -177,7 +179,6 @@ impl TopicReader {
                 let _ = client.pause(&List::of([(name.raw.as_c_str(), message.partition(), 0)]));
             }
         }
-        let came = batch.len() > 0;
         drop(batch);
         self.silent = if came { Duration::ZERO } else { self.silent + began.elapsed() };
         if self.silent >= self.wait {

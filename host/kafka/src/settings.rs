@@ -299,7 +299,8 @@ impl ClientProperties {
     /// The same for a client that reads a topic from one end to the other beside the group, whose member it never becomes.
     pub(crate) fn for_reading(&self) -> Self {
         let mut all = self.0.clone();
-        ["group.instance.id", "group.protocol", "group.remote.assignor"]
+        // Nor does it read from a follower, which may lag behind the end that the leader told.
+        ["group.instance.id", "group.protocol", "group.remote.assignor", "client.rack"]
             .iter()
             .for_each(|name| drop(all.remove(*name)));
         // What retention deletes meanwhile is gone, and the rest is read on.

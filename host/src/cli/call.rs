@@ -7,6 +7,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc;
+use std::time::Instant;
 
 use clap::Args;
 use gristmill_core::io::DeliveryId;
@@ -88,8 +89,9 @@ fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
 /// The records as the plugin gets them. What a pipeline would not hand over is told, and is not handed over here.
 fn decode_all(setup: &Setup, records: Vec<FileRecord>, console: &mut Console) -> Result<Vec<FileRecord>, Exit> {
     let mut decoded = Vec::with_capacity(records.len());
+    let read_at = Instant::now();
     for mut record in records {
-        let handed = decoding::decode_record(setup.formats.as_ref(), &mut record).map_err(|unavailable| {
+        let handed = decoding::decode_record(setup.formats.as_ref(), &mut record, read_at).map_err(|unavailable| {
             let why = format!("{}; look at the schema registry, and call again when it answers", unavailable.reason);
             Exit::because(exit::UNREACHABLE, why)
         })?;
@@ -137,7 +139,7 @@ impl Setup {
         let config = overlays.load(path, console)?.config;
         Ok(Self {
             pipeline: config.pipeline.as_str().into(),
-            formats: Formats::load(&config.decoding)?,
+            formats: Formats::load(&config.decoding, config.policy.batch.record_bytes_max)?,
             settings: config.plugin.guest_settings(),
             records_max: Some(config.policy.batch.records_max.get()),
             sinks: config.writing.sinks.into_keys().collect(),

@@ -1,13 +1,13 @@
 //! `gristmill check`: reads a configuration and says everything that is wrong with it.
 //!
-//! Reaches files only: schemas, and the plugin's, which it loads and starts for trial. Brokers are asked with `--online` alone; no
-//! group is joined. So is the schema registry.
+//! Reaches files only: schemas, and the plugin's, which it loads and starts for trial. Brokers and
+//! the schema registry are asked with `--online` alone; no group is joined.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use gristmill_decode::Registry;
+use gristmill_decode::{ReachError, Registry};
 use gristmill_guest::{Engine, EngineSettings, Plugin};
 use gristmill_kafka::ClientErrorKind;
 use serde::Serialize;
@@ -116,7 +116,8 @@ fn look(args: CheckArgs, console: &mut Console) -> Result<Found, NotLoaded> {
         return Ok(Found { loaded, plugin: None, topics: Vec::new(), registry: false });
     }
     let alone = |exit| NotLoaded { exit, problems: Vec::new() };
-    let formats = Formats::load(&loaded.config.decoding).map_err(|error| alone(error.into()))?;
+    let formats = Formats::load(&loaded.config.decoding, loaded.config.policy.batch.record_bytes_max)
+        .map_err(|error| alone(error.into()))?;
     let plugin = Some(load_plugin(&loaded.config.plugin).map_err(alone)?);
     let wait = args.wait.map_or(loaded.config.start.wait, |wait| wait.0);
     let topics = if args.online { reach(&loaded.config, wait).map_err(alone)? } else { Vec::new() };
@@ -161,9 +162,12 @@ fn reach(config: &Config, wait: Duration) -> Result<Vec<Topic>, Exit> {
 
 /// Asks the schema registry whether it is there.
 fn reach_registry(registry: &Registry) -> Result<(), Exit> {
-    registry.reach().map_err(|reason| {
-        let advice = "correct schema_registry, or wait until it answers: records would wait for it as well";
-        Exit::because(exit::UNREACHABLE, format!("schema_registry: {reason}; {advice}"))
+    registry.reach().map_err(|error| match error {
+        ReachError::Refused(reason) => Exit::because(exit::NOT_AUTHORISED, format!("schema_registry: {reason}")),
+        ReachError::Unavailable(reason) => {
+            let advice = "correct schema_registry, or wait until it answers: records would wait for it as well";
+            Exit::because(exit::UNREACHABLE, format!("schema_registry: {reason}; {advice}"))
+        }
     })
 }
 

@@ -13,12 +13,13 @@ mod writing;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use gristmill_kafka::{RecordBody, TopicReader};
 
 use crate::config::{Config, Span};
 use crate::dead_letters::{
-    Choice, Class, Letter, OriginChoice, Position, Summary, When, check_name, original, position,
+    Choice, Class, Letter, OriginChoice, Position, Summary, When, check_name, original, position, shown,
 };
 use crate::exit::{self, Exit};
 
@@ -74,10 +75,10 @@ pub(super) struct ChoiceArgs {
     #[arg(long = "class", value_name = "CLASS", help_heading = CHOICE)]
     classes: Vec<Class>,
     /// Of a plugin whose digest begins so; once for each
-    #[arg(long = "plugin", value_name = "DIGEST", help_heading = CHOICE)]
+    #[arg(long = "plugin", value_name = "DIGEST", value_parser = NonEmptyStringValueParser::new(), help_heading = CHOICE)]
     plugins: Vec<String>,
     /// With this text in the reason
-    #[arg(long, value_name = "TEXT", help_heading = CHOICE)]
+    #[arg(long, value_name = "TEXT", value_parser = NonEmptyStringValueParser::new(), help_heading = CHOICE)]
     reason: Option<String>,
     /// From this topic, or this partition of it; once for each
     #[arg(long = "origin", value_name = "TOPIC[:PARTITION]", help_heading = CHOICE)]
@@ -187,6 +188,8 @@ enum Looked {
 struct Session {
     topic: String,
     choice: Choice,
+    /// The flags that were written as an age, as dates: a command that is said again later means other ones by an age.
+    aged: Vec<String>,
     limit: u64,
     reader: TopicReader,
     /// Read, and not looked at yet; the next one last.
@@ -252,9 +255,13 @@ impl ChoiceArgs {
         let settings = config.consumer_settings(Instant::now());
         let reader = TopicReader::open(&settings, &topic, wait, |partition| choice.window(partition));
         let reader = reader.map_err(|error| Exit::from(&error))?;
-        let wanted = choice.at.clone();
+        let to_come = choice.at.iter().filter(|at| choice.window(at.partition).contains(&at.offset));
+        let wanted = to_come.copied().collect();
+        let aged = [("--since", self.since, choice.since_ms), ("--until", self.until, choice.until_ms)];
+        let aged = aged.into_iter().filter(|(_, when, _)| matches!(when, Some(When::Ago(_))));
+        let aged = aged.filter_map(|(flag, _, ms)| Some(format!("{flag} {}", shown(ms?)))).collect();
         let (waiting, summary, limit) = (Vec::new(), Summary::default(), self.limit.unwrap_or(u64::MAX));
-        Ok(Session { topic, choice, limit, reader, waiting, summary, wanted })
+        Ok(Session { topic, choice, aged, limit, reader, waiting, summary, wanted })
     }
 }
 
@@ -286,6 +293,13 @@ impl Session {
         let Some(letter) = self.summary.count(Letter::of(&record), &self.choice) else { return Ok(Looked::Passed(at)) };
         self.wanted.remove(&at);
         Ok(Looked::Meant(Box::new(Found { letter, record })))
+    }
+
+    /// What of the command is to be written otherwise where it is said again to go on.
+    fn instead(&self) -> String {
+        let aged = self.aged.iter().map(|flag| format!(", with {flag} instead of the age"));
+        let limit = (self.limit < u64::MAX).then(|| ", and a --limit that counts from there".to_owned());
+        aged.chain(limit).collect()
     }
 
     /// What was counted, for people.

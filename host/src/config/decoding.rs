@@ -81,11 +81,13 @@ impl RegistryConfig {
             password: secret(password),
         };
         let token = self.token.as_ref().map(|token| RegistryAuth::Bearer(secret(token)));
+        let usual = RegistrySettings::new(&self.url);
         RegistrySettings {
+            answer_time_max: usual.answer_time_max.max(self.request_time_max),
             auth: self.user.as_ref().map(basic).or(token),
             ca_file: self.ca_file.clone(),
             request_time_max: self.request_time_max,
-            ..RegistrySettings::new(&self.url)
+            ..usual
         }
     }
 }
@@ -94,7 +96,6 @@ impl RegistryConfig {
 pub(crate) fn parse(file: &ConfigFile, folder: &Path, findings: &mut Findings) -> DecodingConfig {
     let registry = file.schema_registry.as_ref().map(|section| registry(section, folder, findings));
     let mut topics = Vec::new();
-    // Patterns stand behind names, and in the order of `kafka.topics`: the first that matches counts.
     for (topic, section) in &file.topics {
         if !file.kafka.topics.contains(topic) {
             let message = format!(
@@ -107,6 +108,7 @@ pub(crate) fn parse(file: &ConfigFile, folder: &Path, findings: &mut Findings) -
             refuse_misfits(&side, topic, file.schema_registry.is_some(), findings);
         }
     }
+    // Patterns stand behind names, and in the order of `kafka.topics`: the first that matches counts.
     let named = |pattern: bool| file.kafka.topics.iter().filter(move |topic| is_pattern(topic) == pattern);
     for topic in named(false).chain(named(true)) {
         let Some(section) = file.topics.get(topic) else { continue };

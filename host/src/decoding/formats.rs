@@ -1,5 +1,6 @@
 //! Which topic's keys and values are what, with their schemas read.
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use gristmill_decode::{Decoder, FormatError, Limits, Registry, RegistryError};
@@ -39,15 +40,18 @@ impl From<FormatsError> for Exit {
 }
 
 impl Formats {
-    /// Reads the schema files. The registry is not asked yet. `None`: nothing is decoded.
+    /// Reads the schema files. The registry is not asked yet. What a key or value becomes may have `bytes_max` bytes, which is what the
+    /// plugin can take: a few bytes of Avro may stand for very many. `None`: nothing is decoded.
     ///
     /// # Errors
     /// A schema file that cannot be read or used; an address or a certificate of the registry that cannot be used.
-    pub(crate) fn load(config: &DecodingConfig) -> Result<Option<Self>, FormatsError> {
+    pub(crate) fn load(config: &DecodingConfig, bytes_max: NonZeroU64) -> Result<Option<Self>, FormatsError> {
+        let json_bytes_max = usize::try_from(bytes_max.get()).unwrap_or(usize::MAX);
+        let limits = Limits { json_bytes_max, ..Limits::default() };
         let registry = config.registry.as_ref().map(|registry| Registry::new(registry.settings())).transpose()?;
         let registry = registry.map(Arc::new);
         let decoders = |formats: &TopicFormats| {
-            let decoder = |format| Decoder::new(format, registry.as_ref(), Limits::default());
+            let decoder = |format| Decoder::new(format, registry.as_ref(), limits);
             let named = |source| FormatsError::Topic { topic: formats.topics.to_string(), source };
             let key = decoder(&formats.key).map_err(named)?;
             let value = decoder(&formats.value).map_err(named)?;
@@ -85,9 +89,14 @@ pub(super) mod tests {
         config::load_toml(&text, "g.toml").unwrap_or_else(|error| panic!("{error}")).config.decoding
     }
 
+    /// The formats of a configuration.
+    pub(in crate::decoding) fn load(config: &DecodingConfig) -> Result<Option<Formats>, FormatsError> {
+        Formats::load(config, NonZeroU64::MIN.saturating_add(1 << 20))
+    }
+
     #[test]
     fn a_topic_has_the_formats_of_its_name_then_those_of_the_first_pattern_that_it_matches() {
-        let formats = Formats::load(&config(
+        let formats = load(&config(
             "[topics.\"orders.old\"]\nkey_format = \"json\"\n[topics.\"^.*\\\\.new$\"]\nvalue_format = \"utf8\"\n\
              [topics.\"^orders\\\\..*\"]\nvalue_format = \"json\"",
         ));
@@ -100,13 +109,13 @@ pub(super) mod tests {
 
     #[test]
     fn where_everything_is_raw_nothing_is_decoded() {
-        assert!(Formats::load(&config("")).unwrap().is_none());
-        assert!(Formats::load(&config("[topics.orders]\nvalue_format = \"raw\"")).unwrap().is_none());
+        assert!(load(&config("")).unwrap().is_none());
+        assert!(load(&config("[topics.orders]\nvalue_format = \"raw\"")).unwrap().is_none());
     }
 
     #[test]
     fn what_cannot_be_used_names_the_topic_or_the_registry() {
-        let told = |more: &str| Formats::load(&config(more)).unwrap_err().to_string();
+        let told = |more: &str| load(&config(more)).unwrap_err().to_string();
         let missing = told("[topics.orders]\nvalue_format = \"avro\"\nvalue_schema = \"no/such.avsc\"");
         assert!(missing.starts_with("topics.orders: cannot read the schema no/such.avsc: "), "{missing}");
         let url = told("[topics.orders]\nvalue_format = \"avro\"\n[schema_registry]\nurl = \"localhost:8081\"");

@@ -9,14 +9,14 @@ use super::formats::Decoders;
 
 /// What decoding made of a record's key and value.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum Made {
     /// The plugin gets these in the place of the original ones, where there are any.
     Decoded { key: Option<Vec<u8>>, value: Option<Vec<u8>> },
     /// One of them is not what it should be, in words.
     Undecodable(String),
 }
 
-impl Outcome {
+impl Made {
     /// A record that the plugin gets as it is.
     pub(crate) const AS_IT_IS: Self = Self::Decoded { key: None, value: None };
 }
@@ -37,14 +37,14 @@ pub(crate) fn decode(
     key: Option<&[u8]>,
     value: Option<&[u8]>,
     read_at: Instant,
-) -> Result<Outcome, Unavailable> {
+) -> Result<Made, Unavailable> {
     let key = match part(&decoders.key, key, read_at)? {
         Ok(key) => key,
-        Err(reason) => return Ok(Outcome::Undecodable(format!("the key: {reason}"))),
+        Err(reason) => return Ok(Made::Undecodable(format!("the key: {reason}"))),
     };
     Ok(match part(&decoders.value, value, read_at)? {
-        Ok(value) => Outcome::Decoded { key, value },
-        Err(reason) => Outcome::Undecodable(format!("the value: {reason}")),
+        Ok(value) => Made::Decoded { key, value },
+        Err(reason) => Made::Undecodable(format!("the value: {reason}")),
     })
 }
 
@@ -68,44 +68,44 @@ fn part(
 mod tests {
     use super::*;
     use crate::decoding::Formats;
-    use crate::decoding::formats::tests::config;
+    use crate::decoding::formats::tests::{config, load};
 
     fn json() -> Formats {
-        Formats::load(&config("[topics.orders]\nkey_format = \"utf8\"\nvalue_format = \"json\"")).unwrap().unwrap()
+        load(&config("[topics.orders]\nkey_format = \"utf8\"\nvalue_format = \"json\"")).unwrap().unwrap()
     }
 
-    fn decoded(key: Option<&[u8]>, value: Option<&[u8]>) -> Outcome {
+    fn decoded(key: Option<&[u8]>, value: Option<&[u8]>) -> Made {
         decode(json().of("orders").unwrap(), key, value, Instant::now()).unwrap()
     }
 
     #[test]
     fn d9_null_is_handed_over_as_null_and_the_empty_value_is_no_json() {
-        assert_eq!(decoded(None, None), Outcome::AS_IT_IS);
-        assert_eq!(decoded(Some(b"k"), None), Outcome::AS_IT_IS);
-        let Outcome::Undecodable(reason) = decoded(None, Some(b"")) else { panic!("the empty value is no JSON") };
+        assert_eq!(decoded(None, None), Made::AS_IT_IS);
+        assert_eq!(decoded(Some(b"k"), None), Made::AS_IT_IS);
+        let Made::Undecodable(reason) = decoded(None, Some(b"")) else { panic!("the empty value is no JSON") };
         assert!(reason.starts_with("the value: "), "{reason}");
     }
 
     #[test]
     fn what_keeps_its_bytes_is_not_copied() {
-        assert_eq!(decoded(Some(b"k"), Some(b"{\"a\": 1}")), Outcome::AS_IT_IS);
+        assert_eq!(decoded(Some(b"k"), Some(b"{\"a\": 1}")), Made::AS_IT_IS);
     }
 
     #[test]
     fn a_bad_key_is_named_as_such() {
-        let Outcome::Undecodable(reason) = decoded(Some(b"\xff"), Some(b"nor this")) else { panic!("it is no UTF-8") };
+        let Made::Undecodable(reason) = decoded(Some(b"\xff"), Some(b"nor this")) else { panic!("it is no UTF-8") };
         assert!(reason.starts_with("the key: "), "{reason}");
     }
 
     #[test]
     fn a_registry_that_is_not_there_says_nothing_about_the_record() {
         let text = "[topics.orders]\nvalue_format = \"avro\"\n[schema_registry]\nurl = \"http://127.0.0.1:1\"";
-        let formats = Formats::load(&config(text)).unwrap().unwrap();
+        let formats = load(&config(text)).unwrap().unwrap();
         let decoders = formats.of("orders").unwrap();
         let unavailable = decode(decoders, None, Some(b"\0\0\0\0\x07\x0e"), Instant::now()).unwrap_err();
         assert!(unavailable.reason.contains("schema 7: the registry cannot be reached"), "{unavailable:?}");
         // What has no schema's id in front needs no registry to be wrong.
         let outcome = decode(decoders, None, Some(b"\x07"), Instant::now()).unwrap();
-        assert!(matches!(outcome, Outcome::Undecodable(_)), "{outcome:?}");
+        assert!(matches!(outcome, Made::Undecodable(_)), "{outcome:?}");
     }
 }

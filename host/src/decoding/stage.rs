@@ -1,7 +1,8 @@
 //! The thread that decodes: everything about records passes it, in the order in which it came.
 //!
 //! A registry that does not answer keeps everything behind it waiting, as a batch that fails does: it is no record's fault. What
-//! decoding makes is bounded as what is fetched is: by a budget of bytes, beyond which nothing more is decoded.
+//! decoding makes is bounded as what is fetched is: by a budget of bytes, beyond which nothing more is decoded. Nobody waits for
+//! either while records are kept back that could be handled meanwhile: what was decoded before goes on first.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -14,11 +15,14 @@ use gristmill_kafka::{Credit, Lease, RecordBody};
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::formats::{Decoders, Formats};
-use super::record::{self, Outcome, Unavailable};
+use super::record::{self, Made, Unavailable};
 use crate::body::{Body, Decoded};
 
 /// How long a look at the budget takes at most until the next one.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// Nothing interrupts a wait for credit: it comes back when records are done.
+static NEVER: AtomicBool = AtomicBool::new(false);
 
 /// What the stage says.
 #[derive(Debug)]
@@ -55,6 +59,7 @@ impl Stage {
     /// # Errors
     /// The system gives no thread.
     pub(crate) fn spawn(formats: Formats, bytes_max: u64, tell: UnboundedSender<News>) -> std::io::Result<Self> {
+        // What is in it is fetched, and bounded as such.
         let (inputs, given) = channel();
         let decoding = Decoding { formats, credit: Arc::new(Credit::new(bytes_max)), tell };
         std::thread::Builder::new().name("decode".to_owned()).spawn(move || decoding.run(&given))?;
@@ -95,24 +100,16 @@ impl Decoding {
     }
 
     fn pass(&self, input: Input<RecordBody>, at: Instant) -> Result<(), Unheard> {
-        let input = match input {
-            Input::Fetched(records) => {
-                while !self.credit.wait(LOOK_AGAIN, &AtomicBool::new(false)) {}
-                Input::Fetched(self.decode_all(records, at)?)
-            }
-            other => other.with_bodies(Body::raw),
-        };
-        self.tell(News::Input(input))
+        match input {
+            Input::Fetched(records) => self.decode_all(records, at),
+            other => self.tell(News::Input(other.with_bodies(Body::raw))),
+        }
     }
 
-    fn decode_all(
-        &self,
-        records: Vec<(RecordFacts, RecordBody)>,
-        at: Instant,
-    ) -> Result<Vec<(RecordFacts, Body)>, Unheard> {
+    fn decode_all(&self, records: Vec<(RecordFacts, RecordBody)>, at: Instant) -> Result<(), Unheard> {
         // Records of a topic follow each other: it is looked up once for all of them.
         let mut last: Option<(Topic, Option<&Decoders>)> = None;
-        let mut bodies = Vec::with_capacity(records.len());
+        let mut done = Vec::with_capacity(records.len());
         for (facts, original) in records {
             let topic = facts.partition.topic;
             let decoders = match last {
@@ -120,46 +117,76 @@ impl Decoding {
                 Some(_) | None => self.formats.of(original.topic()),
             };
             last = Some((topic, decoders));
-            let outcome = decoders.map(|decoders| self.decode(decoders, &original, at)).transpose()?;
-            bodies.push(self.body(facts, original, outcome.unwrap_or(Outcome::AS_IT_IS)));
+            let made = match decoders {
+                Some(decoders) => {
+                    self.wait_for_credit(&mut done)?;
+                    self.decode(decoders, &original, at, &mut done)?
+                }
+                None => Made::AS_IT_IS,
+            };
+            done.push(self.body(facts, original, made));
         }
-        Ok(bodies)
+        self.hand_on(&mut done)
+    }
+
+    /// Waits until something is left of the budget. It comes back with records that were handed on and are done.
+    fn wait_for_credit(&self, done: &mut Vec<(RecordFacts, Body)>) -> Result<(), Unheard> {
+        while !self.credit.wait(Duration::ZERO, &NEVER) {
+            self.hand_on(done)?;
+            self.credit.wait(LOOK_AGAIN, &NEVER);
+        }
+        Ok(())
     }
 
     /// Decodes a record, whatever time it takes until its schema can be had.
-    fn decode(&self, decoders: &Decoders, record: &RecordBody, at: Instant) -> Result<Outcome, Unheard> {
+    fn decode(
+        &self,
+        decoders: &Decoders,
+        record: &RecordBody,
+        at: Instant,
+        done: &mut Vec<(RecordFacts, Body)>,
+    ) -> Result<Made, Unheard> {
         let mut since = None;
         loop {
             let Unavailable { reason, again_in } = match record::decode(decoders, record.key(), record.value(), at) {
-                Ok(outcome) => {
+                Ok(made) => {
                     if let Some(since) = since {
                         self.tell(News::GoesOn { waited: Instant::elapsed(&since) })?;
                     }
-                    return Ok(outcome);
+                    return Ok(made);
                 }
                 Err(unavailable) => unavailable,
             };
             since.get_or_insert_with(Instant::now);
+            self.hand_on(done)?;
             self.tell(News::Waits { reason })?;
             std::thread::sleep(again_in);
         }
     }
 
+    /// Hands on what was decoded so far.
+    fn hand_on(&self, done: &mut Vec<(RecordFacts, Body)>) -> Result<(), Unheard> {
+        if done.is_empty() {
+            return Ok(());
+        }
+        self.tell(News::Input(Input::Fetched(std::mem::take(done))))
+    }
+
     /// The record with what was made of it, and the facts that follow: its size is that of what the plugin gets.
-    fn body(&self, mut facts: RecordFacts, original: RecordBody, outcome: Outcome) -> (RecordFacts, Body) {
+    fn body(&self, mut facts: RecordFacts, original: RecordBody, made: Made) -> (RecordFacts, Body) {
         let mut lease = Lease::nothing(&self.credit);
-        let decoded = match outcome {
-            Outcome::Decoded { key: None, value: None } => return (facts, Body::raw(original)),
-            Outcome::Decoded { key, value } => {
-                for (made, instead_of) in [(&key, original.key()), (&value, original.value())] {
-                    let Some(made) = made else { continue };
+        let decoded = match made {
+            Made::Decoded { key: None, value: None } => return (facts, Body::raw(original)),
+            Made::Decoded { key, value } => {
+                for (decoded, instead_of) in [(&key, original.key()), (&value, original.value())] {
+                    let Some(decoded) = decoded else { continue };
                     let before = instead_of.map_or(0, <[u8]>::len) as u64;
-                    facts.bytes = facts.bytes.saturating_sub(before) + made.len() as u64;
-                    lease.take(made.len() as u64);
+                    facts.bytes = facts.bytes.saturating_sub(before) + decoded.len() as u64;
+                    lease.take(decoded.len() as u64);
                 }
                 Decoded { key, value, failure: None, _lease: lease }
             }
-            Outcome::Undecodable(reason) => {
+            Made::Undecodable(reason) => {
                 facts.undecodable = true;
                 lease.take(reason.len() as u64);
                 Decoded { key: None, value: None, failure: Some(reason), _lease: lease }

@@ -8,6 +8,7 @@ use gristmill_core::time::Moment;
 
 use gristmill_guest::NAMED_MAX;
 
+use super::Status;
 use crate::narrate::{TopicNames, held_words, trouble_words};
 use crate::whereabouts::in_words;
 
@@ -137,5 +138,46 @@ impl Held {
                 (Release::Stop, "to move the group's offset, or to start again with another configuration"),
             ],
         }
+    }
+}
+
+impl Status {
+    /// Something is held.
+    pub(super) fn hold(&mut self, now: Moment, reason: &HeldReason, topics: &impl TopicNames) {
+        let places = match reason {
+            HeldReason::Fatal { batch, .. }
+            | HeldReason::Exhausted { batch, .. }
+            | HeldReason::NotWritten { batch, .. } => {
+                let in_hand = self.in_hand.take().filter(|it| it.batch == *batch);
+                let handed_over = self.whereabouts.places_of(*batch).map(<[Place]>::to_vec);
+                handed_over.or_else(|| in_hand.map(|it| it.places)).unwrap_or_default()
+            }
+            HeldReason::RecordTooLarge { facts }
+            | HeldReason::Undecodable { facts }
+            | HeldReason::Rejected { facts, .. } => {
+                vec![Place { partition: facts.partition, first: facts.offset, last: facts.offset }]
+            }
+            HeldReason::Offset { .. } => Vec::new(),
+        };
+        let positions = words_of(&places, topics);
+        let detail = match reason {
+            HeldReason::Undecodable { facts } => self.undecodable.reason(facts).map(str::to_owned),
+            HeldReason::Fatal { .. }
+            | HeldReason::Exhausted { .. }
+            | HeldReason::RecordTooLarge { .. }
+            | HeldReason::Rejected { .. }
+            | HeldReason::NotWritten { .. }
+            | HeldReason::Offset { .. } => None,
+        };
+        let held = Held { since: now, reason: reason.clone(), places, positions, detail };
+        let key = trouble_words(reason).0;
+        self.held_words.insert(key, held.words(topics));
+        self.held.insert(key, held);
+    }
+
+    /// It is held no more.
+    pub(super) fn release(&mut self, key: Option<Partition>) {
+        self.held.remove(&key);
+        self.held_words.remove(&key);
     }
 }

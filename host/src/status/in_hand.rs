@@ -2,7 +2,7 @@
 //!
 //! It keeps no records, and does not decide what follows.
 
-use gristmill_core::io::{BatchId, Delivery, Place};
+use gristmill_core::io::{BatchId, Delivery, Place, Production};
 use gristmill_core::record::Partition;
 use gristmill_core::time::Moment;
 
@@ -17,7 +17,7 @@ pub(crate) struct InHand {
     pub(crate) batch: BatchId,
     pub(crate) attempt: u32,
     pub(crate) records: u64,
-    places: Vec<Place>,
+    pub(crate) places: Vec<Place>,
     pub(crate) stands: Stands,
     /// What it failed of, when it did.
     pub(crate) failing: Option<Failing>,
@@ -43,6 +43,8 @@ pub(crate) struct Failing {
     pub(crate) since: Moment,
     /// What was said last, in short: a plugin may say a mebibyte.
     pub(crate) reason: String,
+    /// True: the plugin was done, and the brokers did not take what it made.
+    pub(crate) unwritten: bool,
 }
 
 impl InHand {
@@ -59,12 +61,36 @@ impl InHand {
         }
     }
 
-    /// It failed, and comes again at `until`.
-    pub(crate) fn fail(&mut self, now: Moment, until: Moment, attempt: u32, reason: &str) {
+    /// A batch of which nothing was handed over: what is written for it are its records.
+    pub(crate) fn never_handed_over<R>(production: &Production<R>) -> Self {
+        let mut places: Vec<Place> = Vec::new();
+        for facts in production.letters.iter().map(|letter| &letter.record.facts) {
+            match places.iter_mut().find(|place| place.partition == facts.partition) {
+                Some(place) => place.last = facts.offset,
+                None => places.push(Place { partition: facts.partition, first: facts.offset, last: facts.offset }),
+            }
+        }
+        Self {
+            batch: production.batch,
+            attempt: 0,
+            records: production.letters.len() as u64,
+            places,
+            stands: Stands::Answered,
+            failing: None,
+        }
+    }
+
+    /// The plugin is done with it: what it failed at before is over, but for brokers that did not take what it made.
+    pub(crate) fn well(self) -> Self {
+        Self { failing: self.failing.filter(|failing| failing.unwritten), ..self }
+    }
+
+    /// It failed, and comes again at `until`. `unwritten` where the plugin was done with it.
+    pub(crate) fn fail(&mut self, now: Moment, until: Moment, attempt: u32, unwritten: bool, reason: &str) {
         self.attempt = attempt;
         self.stands = Stands::Waits { since: now, until };
         let since = self.failing.as_ref().map_or(now, |failing| failing.since);
-        self.failing = Some(Failing { since, reason: short_reason(reason) });
+        self.failing = Some(Failing { since, reason: short_reason(reason), unwritten });
     }
 
     /// Without a partition that is gone. `None`: that was all of it.

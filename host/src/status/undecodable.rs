@@ -14,13 +14,16 @@ pub(super) struct Undecodable {
 }
 
 impl Undecodable {
-    /// Notes a record. True: it is the first of its reading.
+    /// Notes a record. True: it is the first of its reading, and was not that of the reading before.
     fn note(&mut self, facts: &RecordFacts, reason: &str) -> bool {
-        if self.first.get(&facts.partition).is_some_and(|(epoch, ..)| *epoch >= facts.epoch) {
+        let known = self.first.get(&facts.partition);
+        if known.is_some_and(|(epoch, ..)| *epoch >= facts.epoch) {
             return false;
         }
+        // Read again, as for each attempt of a batch that comes by seek, it is the same one.
+        let is_news = known.is_none_or(|(_, offset, _)| *offset != facts.offset);
         self.first.insert(facts.partition, (facts.epoch, facts.offset, reason.to_owned()));
-        true
+        is_news
     }
 
     pub(super) fn forget(&mut self, partition: Partition) {
@@ -35,7 +38,7 @@ impl Undecodable {
 }
 
 impl Status {
-    /// Notes a record that could not be decoded. True: it is the first of this reading of its partition.
+    /// Notes a record that could not be decoded. True: it is the first of this reading of its partition, and news.
     pub(crate) fn note_undecodable(&mut self, facts: &RecordFacts, reason: &str) -> bool {
         self.undecodable.note(facts, reason)
     }
@@ -62,6 +65,7 @@ mod tests {
         assert_eq!(undecodable.reason(&facts(6, 1)), None);
         assert!(undecodable.note(&facts(3, 2), "again"), "after a rewind");
         assert_eq!(undecodable.reason(&facts(3, 2)), Some("again"));
+        assert!(!undecodable.note(&facts(3, 3), "again"), "the same one, by another attempt");
         // What was on its way under the old reading.
         assert!(!undecodable.note(&facts(7, 1), "late"));
         undecodable.forget(facts(3, 2).partition);

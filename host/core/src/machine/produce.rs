@@ -5,7 +5,8 @@ use super::{Machine, Phase};
 use crate::backoff;
 use crate::batch::{Batch, Span, is_same};
 use crate::io::{
-    Action, DeadLetter, HeldReason, LetterClass, PluginId, ProduceError, Production, Report, RequestId, StopReason,
+    Action, DeadLetter, HeldReason, LetterClass, NOT_WRITTEN, PluginId, ProduceError, Production, Report, RequestId,
+    StopReason,
 };
 use crate::lane::{Blocked, LaneState, Producing};
 use crate::letters::Tally;
@@ -13,9 +14,6 @@ use crate::planted::Bug;
 use crate::positions::LaneId;
 use crate::record::RecordFacts;
 use crate::time::Moment;
-
-/// What a batch waits for when the brokers did not take what it made.
-const NOT_WRITTEN: &str = "what has to be written before the commit was not";
 
 /// What a batch ends for that has dead letters on the way out, where none are written.
 const NOWHERE: &str = "there is no place for its dead letters";
@@ -59,7 +57,7 @@ impl<R: Clone> Machine<R> {
             letters: letters.iter().map(|letter| letter.verdict.class).collect(),
             emitted: emitted_of.map_or(0, |_| u64::from(effects.emitted)),
         };
-        self.act(Action::Produce(Production { id: request, letters, emitted_of, plugin }));
+        self.act(Action::Produce(Production { id: request, batch: batch.id, letters, emitted_of, plugin }));
         self.set_state(
             id,
             LaneState::Producing(Box::new(Producing { id: request, plugin, batch, tallies, made, then })),

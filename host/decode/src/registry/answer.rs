@@ -48,6 +48,8 @@ pub(super) enum Fault {
     Unavailable {
         /// What it did instead.
         reason: Reason,
+        /// True: it did not say because of who we are.
+        refused: bool,
         /// How long it wants to be left alone.
         retry_after: Option<Duration>,
     },
@@ -56,7 +58,7 @@ pub(super) enum Fault {
 impl Fault {
     /// A registry that did not say.
     pub(super) fn unavailable(reason: impl std::fmt::Display) -> Self {
-        Self::Unavailable { reason: Reason::new(reason), retry_after: None }
+        Self::Unavailable { reason: Reason::new(reason), refused: false, retry_after: None }
     }
 
     /// A schema that cannot be used.
@@ -101,11 +103,12 @@ pub(super) fn read(status: u16, retry_after: Option<Duration>, body: &[u8]) -> R
             "the registry redirects elsewhere ({status}), which is not followed; name the address that answers itself"
         ))),
         (401 | 403, _) => {
-            Err(Fault::unavailable(format_args!("the registry refuses us ({status}{said}); correct its credentials")))
+            let reason = Reason::new(format_args!("the registry refuses us ({status}{said}); correct its credentials"));
+            Err(Fault::Unavailable { reason, refused: true, retry_after: None })
         }
         _ => {
             let reason = Reason::new(format_args!("the registry answers with status {status}{said}"));
-            Err(Fault::Unavailable { reason, retry_after })
+            Err(Fault::Unavailable { reason, refused: false, retry_after })
         }
     }
 }

@@ -10,7 +10,7 @@
 //! | `gristmill.failure.attempts` | how often it was tried |
 //! | `gristmill.failure.plugin` | digest of the plugin |
 //! | `gristmill.failure.fault` | for the class `fault`: `trap`, `timeout`, `memory`, `exit`, `contract` or `start` |
-//! | `gristmill.failure.detail` | for the class `fault`: what the plugin said, at most 16 KiB |
+//! | `gristmill.failure.detail` | what the plugin said: for the class `fault`, and for `skipped` what the batch was held for; at most 16 KiB |
 //! | `gristmill.failure.halving` | how it was found among others, where a batch was halved |
 //! | `gristmill.failure.at` | when it was given up, milliseconds since 1970 |
 //! | `gristmill.last.…` | the same of the latest failure, where it was not the first; with `.topic`, `.partition` and `.offset` of that time |

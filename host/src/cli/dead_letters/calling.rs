@@ -17,16 +17,16 @@ use crate::records::FileRecord;
 use super::super::Output;
 use super::super::call::{self, Caller};
 use super::super::decoding;
-use super::replay::refuse;
+use super::LOOK_WAIT;
+use super::replay::{refuse, stopped};
 use super::writing::Around;
-
-/// How long one wait for the schema registry takes, so that a stop is heard between two.
-const LOOK_WAIT: Duration = Duration::from_millis(100);
 
 /// A plugin, and the batch that fills.
 pub(super) struct Calling {
     caller: Caller,
     formats: Option<Formats>,
+    /// When it was begun: a schema that is unknown by then is not asked for again.
+    begun: Instant,
     /// How long the schema registry is waited for.
     wait: Duration,
     limits: BatchLimits,
@@ -42,7 +42,7 @@ pub(super) struct Calling {
 impl Calling {
     /// Loads the schemas and the plugin.
     pub(super) fn new(config: &Config, wait: Duration, output: Output) -> Result<Self, Exit> {
-        let formats = Formats::load(&config.decoding)?;
+        let formats = Formats::load(&config.decoding, config.policy.batch.record_bytes_max)?;
         let engine = Engine::new(&EngineSettings::default())
             .map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
         let plugin = &config.plugin;
@@ -54,6 +54,7 @@ impl Calling {
         Ok(Self {
             caller: Caller::new(plugin, Arc::from(config.pipeline.as_str()), 1, sinks)?,
             formats,
+            begun: Instant::now(),
             wait,
             limits: config.policy.batch,
             attempts: config.policy.retry.attempts,
@@ -93,11 +94,15 @@ impl Calling {
     fn decode(&self, record: &mut FileRecord, around: &Around<'_>) -> Result<Result<(), String>, Exit> {
         let deadline = Instant::now() + self.wait;
         loop {
-            let Unavailable { reason, again_in } = match decoding::decode_record(self.formats.as_ref(), record) {
-                Ok(decoded) => return Ok(decoded),
-                Err(unavailable) => unavailable,
-            };
-            if Instant::now() >= deadline || around.stop.is_asked() {
+            let Unavailable { reason, again_in } =
+                match decoding::decode_record(self.formats.as_ref(), record, self.begun) {
+                    Ok(decoded) => return Ok(decoded),
+                    Err(unavailable) => unavailable,
+                };
+            if around.stop.is_asked() {
+                return Err(stopped());
+            }
+            if Instant::now() >= deadline {
                 let why = format!("{reason}; look at the schema registry, or wait longer with --wait");
                 return Err(Exit::because(exit::UNREACHABLE, why));
             }

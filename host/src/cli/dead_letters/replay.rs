@@ -107,7 +107,7 @@ impl Replay {
     fn run(&mut self, console: &mut Console) -> Result<(), Exit> {
         loop {
             if self.stop.is_asked() {
-                return Err(Exit::because(exit::DEADLINE, "stopped as it was asked to"));
+                return Err(stopped());
             }
             if console.is_unheard() {
                 return Ok(());
@@ -136,14 +136,16 @@ impl Replay {
             Way::Tell => {
                 let to = if self.to == Target::Origin { &*outgoing.topic } else { &self.to.to_string() };
                 match self.output {
-                    Output::Json => around.console.say_json(&Told { would_replay: at.to_string(), to }),
+                    Output::Json => around.console.say_json(&DryLine { would_replay: at.to_string(), to }),
                     Output::Text => around.console.say(format_args!("{at} would be replayed to {to}")),
                 }
                 around.progress.acknowledged(at);
             }
             Way::Print => {
                 around.console.say(file_record(&letter, &outgoing).to_line());
-                around.progress.acknowledged(at);
+                if !around.console.is_unheard() {
+                    around.progress.acknowledged(at);
+                }
             }
             Way::Write(writing) => {
                 let origin = letter.told.origin.as_ref().filter(|_| self.to == Target::Origin);
@@ -159,7 +161,7 @@ impl Replay {
         let mut around = Around { progress: &mut self.progress, console, stop: &self.stop };
         let settled = match &mut self.way {
             Way::Write(writing) => writing.settle(&mut around),
-            Way::Call(calling) if ended.is_ok() => calling.hand_over(&mut around),
+            Way::Call(calling) if ended.is_ok() && !around.console.is_unheard() => calling.hand_over(&mut around),
             Way::Call(_) | Way::Tell | Way::Print => Ok(()),
         };
         ended.and(settled)
@@ -187,7 +189,10 @@ impl Replay {
                 if flags.is_empty() {
                     return Err(exit);
                 }
-                console.complain("info", format_args!("to go on: the same command with {flags}"));
+                console.complain(
+                    "info",
+                    format_args!("to go on: the same command with {flags}{}", self.session.instead()),
+                );
                 let unknown = match self.unknown() {
                     0 => String::new(),
                     count => format!(", {count} more perhaps"),
@@ -244,9 +249,14 @@ impl Replay {
     }
 }
 
+/// How a replay ends that was asked to.
+pub(super) fn stopped() -> Exit {
+    Exit::because(exit::DEADLINE, "stopped as it was asked to")
+}
+
 /// What would be replayed, for machines.
 #[derive(Serialize)]
-struct Told<'t> {
+struct DryLine<'t> {
     would_replay: String,
     to: &'t str,
 }

@@ -16,15 +16,14 @@ use crate::writer;
 
 use super::super::console::Console;
 use super::super::status::runtime;
-use super::replay::{Stop, refuse};
+use super::LOOK_WAIT;
+use super::replay::{Stop, refuse, stopped};
 
 /// So many records, and so many of their bytes, are on their way at once; then the next one waits.
 const RECORDS_MAX: usize = 1000;
 const BYTES_MAX: u64 = 16 << 20;
-/// How long one look for an acknowledgement waits, so that a stop is heard between two. Each record ends by the producer's timeout.
-const LOOK_WAIT: Duration = Duration::from_millis(100);
 
-/// How long one question for a topic waits, for the same reason.
+/// How long one question for a topic waits, so that a stop is heard between two.
 const ASK_WAIT: Duration = Duration::from_secs(2);
 
 /// A producer, and what it has.
@@ -124,7 +123,8 @@ impl Writing {
             let left = deadline.saturating_duration_since(Instant::now());
             match self.producer.partitions(topic, left.clamp(LOOK_WAIT, ASK_WAIT)) {
                 Ok(found) => break found,
-                Err(ClientErrorKind::Unreachable) if left > ASK_WAIT && !stop.is_asked() => {}
+                Err(ClientErrorKind::Unreachable) if stop.is_asked() => return Err(stopped()),
+                Err(ClientErrorKind::Unreachable) if left > ASK_WAIT => {}
                 Err(kind) => return Err(no_topic(kind, topic, at)),
             }
         };
@@ -152,7 +152,13 @@ impl Writing {
         let mut next = if wait.is_zero() {
             events.try_recv().ok()
         } else {
-            runtime.block_on(async { tokio::time::timeout(wait, events.recv()).await.ok().flatten() })
+            match runtime.block_on(async { tokio::time::timeout(wait, events.recv()).await }) {
+                Ok(None) => {
+                    return Err(Exit::because(exit::HOST_BUG, "the producer ended without a word; please report it"));
+                }
+                Ok(Some(event)) => Some(event),
+                Err(_) => None,
+            }
         };
         while let Some(event) = next {
             match event {
