@@ -11,6 +11,8 @@ use crate::record::RecordFacts;
 pub(crate) struct Assembly {
     records: usize,
     bytes: u64,
+    /// Bytes of its records that no guest gets.
+    aside: u64,
     full: Option<ClosedBy>,
 }
 
@@ -54,9 +56,14 @@ impl Assembly {
         }
         self.records += 1;
         self.bytes = self.bytes.saturating_add(bytes);
+        if impossible {
+            self.aside = self.aside.saturating_add(facts.bytes);
+        }
         if self.records >= limits.records_max.get() as usize {
             self.full = Some(ClosedBy::Records);
-        } else if self.bytes >= bytes_max {
+        } else if self.bytes.max(self.aside) >= bytes_max {
+            // What is put aside has to be kept here as well: a batch of nothing else must not wait for its time while it fills the
+            // memory that the next records would need (I-33).
             self.full = Some(ClosedBy::Bytes);
         }
         Offered::Taken
@@ -130,10 +137,22 @@ mod tests {
     fn what_no_guest_can_take_stays_in_the_batch_where_it_can_be_put_aside() {
         let undecodable = RecordFacts { undecodable: true, ..record(50) };
         let mut assembly = Assembly::default();
-        for facts in [undecodable, record(1_001), record(60)] {
+        for facts in [undecodable, record(60)] {
             assert_eq!(assembly.offer(&facts, &limits(10, 100), true), Offered::Taken);
         }
-        assert_eq!((assembly.records(), assembly.bytes), (3, 60), "it takes no room at the guest");
+        assert_eq!((assembly.records(), assembly.bytes), (2, 60), "it takes no room at the guest");
         assert_eq!(Assembly::default().offer(&undecodable, &limits(10, 100), false), Offered::Impossible);
+    }
+
+    /// They take no room at the guest, but they do here, and what is fetched is bounded (I-33).
+    #[test]
+    fn a4_i33_records_that_are_put_aside_close_a_batch_by_their_bytes_too() {
+        let undecodable = RecordFacts { undecodable: true, ..record(60) };
+        let mut assembly = Assembly::default();
+        assert_eq!(assembly.offer(&undecodable, &limits(10, 100), true), Offered::Taken);
+        assert_eq!((assembly.offer(&record(99), &limits(10, 100), true), assembly.full()), (Offered::Taken, None));
+        assert_eq!(assembly.offer(&undecodable, &limits(10, 100), true), Offered::Taken);
+        assert_eq!((assembly.records(), assembly.full()), (3, Some(ClosedBy::Bytes)));
+        assert_eq!(assembly.offer(&record(1), &limits(10, 100), true), Offered::NextBatch);
     }
 }

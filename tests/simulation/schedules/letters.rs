@@ -114,17 +114,26 @@ fn d3_a_dead_letter_is_the_record_as_it_was_read_and_says_why() {
 fn d9_a4_a_record_that_no_guest_can_take_is_never_handed_over_and_an_empty_one_is_not_such_a_record() {
     let mut story = Story::owning(with_letters(), &[0]);
     // 0:1 holds more than the plugin can take, 0:2 nothing at all.
-    story.fetches("0:0!").fetches_of("0:1", 10_001).fetches_of("0:2", 0).delivers("0:2").says(retryable());
-    story.passes(100).delivers("0:2").says(ok()).writes("0:0=undecodable 0:1=too-large").written(Ok(()));
-    story.commits("0:3");
+    story.fetches_of("0:2", 0).fetches("0:3!").fetches_of("0:4", 10_001).delivers("0:2").says(retryable());
+    story.passes(100).delivers("0:2").says(ok()).writes("0:3=undecodable 0:4=too-large").written(Ok(()));
+    story.commits("0:5");
     assert_eq!(story.letters().iter().map(|letter| letter.verdict.attempts).max(), Some(0), "nobody tried");
 }
 
 #[test]
 fn a4_what_no_guest_can_take_takes_no_room_from_what_one_can() {
     let mut story = Story::owning(with_letters(), &[0]);
-    story.fetches_of("0:0", 20_000).fetches_of("0:1", 600).fetches_of("0:2", 400).delivers("0:1 0:2");
-    story.says(ok()).writes("0:0=too-large").written(Ok(())).commits("0:3");
+    story.fetches_of("0:0!", 900).fetches_of("0:1", 600).fetches_of("0:2", 400).delivers("0:1 0:2");
+    story.says(ok()).writes("0:0=undecodable").written(Ok(())).commits("0:3");
+}
+
+/// The host keeps it all the same, and what it may keep is bounded: a batch of what no guest can take does not wait for its time.
+#[test]
+fn a4_i33_what_no_guest_can_take_closes_a_batch_by_its_bytes_and_is_written_at_once() {
+    let mut story = Story::owning(with_letters(), &[0]);
+    story.fetches_of("0:0!", 600).is_quiet().fetches_of("0:1!", 400).writes("0:0=undecodable 0:1=undecodable");
+    story.written(Ok(())).commits("0:2").commit_ends(Ok(()));
+    story.fetches_of("0:2", 20_000).writes("0:2=too-large").written(Ok(())).commits("0:3");
 }
 
 #[test]
