@@ -113,6 +113,7 @@ impl Observer {
             let topic = topics.name(partition.topic);
             self.start.found(&topic);
             self.refuse_own_records(&topic);
+            self.refuse_unclear_formats(&topic);
         }
         self.status.note_action(now, action, topics);
     }

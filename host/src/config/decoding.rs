@@ -19,6 +19,17 @@ pub struct DecodingConfig {
     pub topics: Vec<TopicFormats>,
     /// Where schemas come from that no file is named for.
     pub registry: Option<RegistryConfig>,
+    /// Where a pattern has formats: all that is subscribed. The brokers' client matches patterns as its system does, so it may read a
+    /// topic that none of these is about; which formats that has nobody can tell.
+    pub subscribed: Vec<TopicMatch>,
+}
+
+impl DecodingConfig {
+    /// True for a topic that is read, and of which nobody can tell which formats it has.
+    #[must_use]
+    pub fn is_unclear(&self, topic: &str) -> bool {
+        !self.subscribed.is_empty() && !self.subscribed.iter().any(|subscribed| subscribed.is(topic))
+    }
 }
 
 /// What the records of some topics are.
@@ -118,7 +129,30 @@ pub(crate) fn parse(file: &ConfigFile, folder: &Path, findings: &mut Findings) -
             topics.push(TopicFormats { topics: topics_meant, key, value });
         }
     }
-    DecodingConfig { topics, registry }
+    if registry.is_some() && file.topics.values().all(|section| !asks_registry(section)) {
+        let warning = "schema_registry is set up, and no topic needs it: none has a format without a schema file";
+        findings.warnings.push(warning.to_owned());
+    }
+    let by_pattern = topics.iter().any(|formats| matches!(formats.topics, TopicMatch::Pattern(_)));
+    let subscribed = if by_pattern { subscribed(&file.kafka.topics) } else { Vec::new() };
+    DecodingConfig { topics, registry, subscribed }
+}
+
+/// Everything that is subscribed, as far as it can be said in our own regular expressions.
+fn subscribed(topics: &[String]) -> Vec<TopicMatch> {
+    let matched = |topic: &String| {
+        if is_pattern(topic) {
+            Regex::new(topic).ok().map(TopicMatch::Pattern)
+        } else {
+            Some(TopicMatch::Name(topic.clone()))
+        }
+    };
+    topics.iter().filter_map(matched).collect()
+}
+
+/// True where one of a topic's formats takes its schemas from the registry.
+fn asks_registry(section: &TopicSection) -> bool {
+    [Side::keys(section), Side::values(section)].iter().any(|side| side.has_schema() && side.schema.is_none())
 }
 
 fn topic_match(topic: &str, findings: &mut Findings) -> Option<TopicMatch> {
@@ -188,6 +222,14 @@ impl<'s> Side<'s> {
         Self { name: "value", format: section.value_format, schema, message }
     }
 
+    /// True for a format that is held against a schema.
+    fn has_schema(&self) -> bool {
+        match self.format {
+            FormatName::Raw | FormatName::Utf8 | FormatName::Json => false,
+            FormatName::JsonSchema | FormatName::Avro | FormatName::Protobuf => true,
+        }
+    }
+
     fn format(&self, folder: &Path) -> Format {
         let source = || self.schema.map_or(Source::Registry, |file| Source::File(folder.join(file)));
         match self.format {
@@ -208,10 +250,7 @@ fn refuse_misfits(side: &Side<'_>, topic: &str, registry: bool, findings: &mut F
     let name = side.name;
     let keys = [format!("{name}_format"), format!("{name}_schema"), format!("{name}_message")];
     let [format_path, schema_path, message_path] = keys.each_ref().map(|key| ["topics", topic, key.as_str()]);
-    let has_schema = match side.format {
-        FormatName::Raw | FormatName::Utf8 | FormatName::Json => false,
-        FormatName::JsonSchema | FormatName::Avro | FormatName::Protobuf => true,
-    };
+    let has_schema = side.has_schema();
     if !has_schema && side.schema.is_some() {
         let message = format!(
             "topics.{topic}.{name}_schema: nothing is held against a schema with this {name}_format; write \"json-schema\", \"avro\" or \

@@ -4,7 +4,7 @@ use gristmill_core::time::Moment;
 
 use super::host_status::{HostStatus, PluginStatus};
 use super::place::Address;
-use crate::config::Config;
+use crate::config::{Config, DecodingConfig};
 use crate::status::{Counts, State};
 
 /// What a host says of itself whatever it does.
@@ -16,6 +16,8 @@ pub(crate) struct Identity {
     dead_letter_topic: Option<String>,
     /// Every topic that is written to, with the key that names it.
     written: Vec<(String, String)>,
+    /// What is decoded.
+    decoding: DecodingConfig,
     plugin: PluginStatus,
 }
 
@@ -28,6 +30,7 @@ impl Identity {
             topics: config.kafka.topics.clone(),
             dead_letter_topic: config.writing.dead_letter.as_ref().map(|letters| letters.topic.clone()),
             written: config.writing.topics().map(|(key, topic)| (key, topic.to_owned())).collect(),
+            decoding: config.decoding.clone(),
             plugin: PluginStatus { file: config.plugin.path.display().to_string(), digest: None },
         }
     }
@@ -46,6 +49,11 @@ impl Identity {
     /// The key that names a topic to be written to, if one does.
     pub(crate) fn writes(&self, topic: &str) -> Option<&str> {
         self.written.iter().find(|(_, written)| written == topic).map(|(key, _)| key.as_str())
+    }
+
+    /// True for a topic that is read, and of which nobody can tell which formats it has.
+    pub(crate) fn is_unclear(&self, topic: &str) -> bool {
+        self.decoding.is_unclear(topic)
     }
 
     /// A host that has done nothing yet.

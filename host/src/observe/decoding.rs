@@ -7,6 +7,7 @@ use tracing::{info, warn};
 use super::Observer;
 use crate::body::Body;
 use crate::decoding::News;
+use crate::exit::{self, Exit};
 
 impl Observer {
     /// Says of each reading's first record that cannot be decoded why; the others are told by their dead letters.
@@ -17,6 +18,20 @@ impl Observer {
                 let (topic, partition, offset) = (body.original.topic(), facts.partition.number, facts.offset.0);
                 warn!(%topic, partition, offset, reason, "this record cannot be decoded; more of this partition are not mentioned until it is read again");
             }
+        }
+    }
+
+    /// The brokers' client matches patterns as its system does, so a pattern with formats may read more than ours say. To hand such
+    /// records over as they are would be wrong, and to decode them a guess.
+    pub(super) fn refuse_unclear_formats(&mut self, assigned: &str) {
+        if self.identity.as_ref().is_some_and(|identity| identity.is_unclear(assigned)) {
+            self.ends_with(Exit::because(
+                exit::MISFIT,
+                format!(
+                    "topics: {assigned:?} is read by a pattern that reads otherwise here, so nobody can tell which formats it has; name \
+                     it in kafka.topics, or write the pattern without backslashes and nested brackets"
+                ),
+            ));
         }
     }
 

@@ -57,3 +57,24 @@ fn who_we_are_to_a_registry_is_shown_nowhere() {
     let refused = problems("[schema_registry]\nurl = \"http://r\"\ntoken = \"hunter2\"\nuser = \"u\"");
     assert!(!refused.contains("hunter2"), "{refused}");
 }
+
+#[test]
+fn a_topic_that_only_the_client_reads_by_a_pattern_has_no_formats_that_anybody_could_tell() {
+    let text = GOOD.replace("topics = [\"orders\"]", "topics = [\"orders\", '^app[^\\d]*$']");
+    let read = |more: &str| read(&format!("{text}{more}")).unwrap().config.decoding;
+    // Within brackets POSIX takes the backslash and the d for themselves.
+    let decoding = read("[topics.'^app[^\\d]*$']\nvalue_format = \"json\"");
+    for (topic, unclear) in [("orders", false), ("apple", false), ("app1", true)] {
+        assert_eq!(decoding.is_unclear(topic), unclear, "{topic}");
+    }
+    let decoding = read("[topics.orders]\nvalue_format = \"json\"");
+    assert!(!decoding.is_unclear("app1"), "no pattern has formats");
+}
+
+#[test]
+fn a_registry_that_nobody_needs_is_noticed() {
+    let registry = "[schema_registry]\nurl = \"http://r\"\n";
+    let warnings = |more: &str| good(&format!("{registry}{more}")).warnings;
+    assert!(warnings("[topics.orders]\nvalue_format = \"json\"")[0].contains("no topic needs it"));
+    assert!(warnings("[topics.orders]\nvalue_format = \"avro\"").is_empty());
+}
