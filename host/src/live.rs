@@ -75,7 +75,9 @@ fn words(now: Moment, state: &State<'_>, more_held: usize, waits: StopWaits) -> 
     match state {
         State::Waiting { attempt, reason, .. } => Some(format!("attempt {attempt} failed: {reason}")),
         State::WaitingForBrokers { reason } => Some((*reason).to_owned()),
-        State::WaitingForSchemas { reason } => Some(format!("no schemas: {reason}")),
+        State::WaitingForSchemas { until, reason } => {
+            Some(format!("no schemas, asked again in {} s: {reason}", until.since(now).as_secs()))
+        }
         State::Held { reason, .. } if more_held > 0 => Some(format!("{reason} (and {more_held} more)")),
         State::Held { reason, .. } => Some((*reason).to_owned()),
         State::Draining { since, waits_for } => {

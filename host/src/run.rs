@@ -151,7 +151,10 @@ impl Runner {
                     Request::Status {} => {}
                     Request::Pause {} => self.take(Input::PauseAsked),
                     Request::Resume {} => self.take(Input::ResumeAsked),
-                    Request::Retry {} => self.take(Input::RetryAsked),
+                    Request::Retry {} => {
+                        self.decoding.iter().for_each(Stage::ask_anew);
+                        self.take(Input::RetryAsked);
+                    }
                     Request::Skip { reason, at: _ } => {
                         let reason = reason.trim().to_owned();
                         self.take(Input::SkipAsked(reason));

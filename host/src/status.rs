@@ -40,7 +40,7 @@ pub(crate) enum State<'s> {
     /// What a batch made was not acknowledged before, and is being written again.
     WaitingForBrokers { reason: &'s str },
     /// The schema registry does not answer, and the next records need it.
-    WaitingForSchemas { reason: &'s str },
+    WaitingForSchemas { until: Moment, reason: &'s str },
     /// Blocked on purpose.
     Held { reason: &'s str },
     /// Hand-overs are paused by an operator.
@@ -186,7 +186,7 @@ impl Status {
             Some(_) | None if self.assigned.is_empty() => State::Joining,
             Some(_) => State::Running,
             None => match &self.schemas {
-                Some(wait) => State::WaitingForSchemas { reason: wait.reason() },
+                Some(wait) => State::WaitingForSchemas { until: wait.until, reason: wait.reason() },
                 None => State::Running,
             },
         }

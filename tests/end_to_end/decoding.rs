@@ -195,11 +195,13 @@ fn while_the_registry_does_not_answer_records_wait_and_none_is_put_aside() {
     assert!(line.contains(&format!("schema {id}")), "{line}");
     host.wait_until("the state to say so", SOON, |_| {
         let status = command(&host, &["status"]);
-        (status.contains("waiting") && status.contains("no schemas: ")).then_some(())
+        (status.contains(": waiting for ") && status.contains("no schemas, asked again in ")).then_some(())
     });
     // What lies before it needs no schema, and does not wait.
     pipeline.wait_until_committed(&BTreeMap::from([(0, 1)]), SOON);
     registry.thaw().unwrap();
+    let said = command(&host, &["retry"]);
+    assert!(said.contains("released 1 thing") && said.contains("the wait for the schema registry: "), "{said}");
     pipeline.wait_until_committed(&BTreeMap::from([(0, 3)]), SOON);
     host.wait_for_line("the schema registry answers again", Duration::from_secs(5));
     let lines = stop(host);

@@ -96,6 +96,11 @@ impl Registry {
         }
     }
 
+    /// Lets the next question be asked at once, whatever pause was being made: somebody knows that the registry is back.
+    pub fn ask_anew(&self) {
+        self.state().outage.end();
+    }
+
     /// The schema with that id, from the shelf or from the registry.
     ///
     /// # Errors

@@ -122,7 +122,7 @@ fn look(args: CheckArgs, console: &mut Console) -> Result<Found, NotLoaded> {
     let wait = args.wait.map_or(loaded.config.start.wait, |wait| wait.0);
     let topics = if args.online { reach(&loaded.config, wait).map_err(alone)? } else { Vec::new() };
     let registry = formats.as_ref().and_then(Formats::registry).filter(|_| args.online);
-    registry.map_or(Ok(()), reach_registry).map_err(alone)?;
+    registry.map_or(Ok(()), |registry| reach_registry(registry)).map_err(alone)?;
     Ok(Found { loaded, plugin, topics, registry: registry.is_some() })
 }
 

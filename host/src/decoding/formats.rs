@@ -62,9 +62,9 @@ impl Formats {
     }
 
     /// The registry, where one of the formats needs it.
-    pub(crate) fn registry(&self) -> Option<&Registry> {
+    pub(crate) fn registry(&self) -> Option<&Arc<Registry>> {
         let asks = |decoders: &Decoders| decoders.key.asks_registry() || decoders.value.asks_registry();
-        self.registry.as_deref().filter(|_| self.topics.iter().any(|(_, decoders)| asks(decoders)))
+        self.registry.as_ref().filter(|_| self.topics.iter().any(|(_, decoders)| asks(decoders)))
     }
 
     /// The decoders of a topic. `None`: its records are handed over as they are.

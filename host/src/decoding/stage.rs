@@ -7,10 +7,12 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::Thread;
 use std::time::{Duration, Instant};
 
 use gristmill_core::io::Input;
 use gristmill_core::record::{RecordFacts, Topic};
+use gristmill_decode::Registry;
 use gristmill_kafka::{Credit, Lease, RecordBody};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -33,6 +35,8 @@ pub(crate) enum News {
     Waits {
         /// Why.
         reason: String,
+        /// When the next try is.
+        again_in: Duration,
     },
     /// They can again.
     GoesOn {
@@ -44,6 +48,8 @@ pub(crate) enum News {
 /// The stage, as the run loop uses it. Dropping it ends the thread once it has nothing to do.
 pub(crate) struct Stage {
     inputs: Sender<Given>,
+    thread: Thread,
+    registry: Option<Arc<Registry>>,
 }
 
 /// Something about records, and when it was given to the stage: at that time they had been read.
@@ -61,9 +67,19 @@ impl Stage {
     pub(crate) fn spawn(formats: Formats, bytes_max: u64, tell: UnboundedSender<News>) -> std::io::Result<Self> {
         // What is in it is fetched, and bounded as such.
         let (inputs, given) = channel();
+        let registry = formats.registry().cloned();
         let decoding = Decoding { formats, credit: Arc::new(Credit::new(bytes_max)), tell };
-        std::thread::Builder::new().name("decode".to_owned()).spawn(move || decoding.run(&given))?;
-        Ok(Self { inputs })
+        let builder = std::thread::Builder::new().name("decode".to_owned());
+        let thread = builder.spawn(move || decoding.run(&given))?.thread().clone();
+        Ok(Self { inputs, thread, registry })
+    }
+
+    /// Asks the registry at once, if the stage waits for it.
+    pub(crate) fn ask_anew(&self) {
+        if let Some(registry) = &self.registry {
+            registry.ask_anew();
+            self.thread.unpark();
+        }
     }
 
     /// True for what has to keep its order with records. Everything else may overtake them: a record of an old reading is known by
@@ -159,8 +175,9 @@ impl Decoding {
             };
             since.get_or_insert_with(Instant::now);
             self.hand_on(done)?;
-            self.tell(News::Waits { reason })?;
-            std::thread::sleep(again_in);
+            self.tell(News::Waits { reason, again_in })?;
+            // Ended early by whoever knows that the registry is back.
+            std::thread::park_timeout(again_in);
         }
     }
 

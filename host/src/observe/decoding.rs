@@ -39,8 +39,8 @@ impl Observer {
     pub(crate) fn hear_of_schemas(&mut self, now: Moment, news: &News) {
         match news {
             News::Input(_) => {}
-            News::Waits { reason } => {
-                if let Some(waited) = self.status.wait_for_schemas(now, reason) {
+            News::Waits { reason, again_in } => {
+                if let Some(waited) = self.status.wait_for_schemas(now, now.after(*again_in), reason) {
                     let waited_ms = waited.as_millis() as u64;
                     warn!(reason, waited_ms, "waits for the schema registry; records that need it are not handed over");
                 }

@@ -14,6 +14,8 @@ const MENTIONED_EVERY: Duration = Duration::from_secs(30);
 pub(super) struct SchemaWait {
     since: Moment,
     mentioned: Moment,
+    /// When they are asked for again.
+    pub(super) until: Moment,
     reason: String,
 }
 
@@ -25,11 +27,12 @@ impl SchemaWait {
 
 impl Status {
     /// Notes that schemas cannot be had. Gives how long that is so, if it is to be mentioned now.
-    pub(crate) fn wait_for_schemas(&mut self, now: Moment, reason: &str) -> Option<Duration> {
+    pub(crate) fn wait_for_schemas(&mut self, now: Moment, until: Moment, reason: &str) -> Option<Duration> {
         let before = self.schemas.take();
         let since = before.as_ref().map_or(now, |wait| wait.since);
         let mentioned = before.map(|wait| wait.mentioned).filter(|at| now.since(*at) < MENTIONED_EVERY);
-        self.schemas = Some(SchemaWait { since, mentioned: mentioned.unwrap_or(now), reason: reason.to_owned() });
+        self.schemas =
+            Some(SchemaWait { since, mentioned: mentioned.unwrap_or(now), until, reason: reason.to_owned() });
         self.keep_time(now);
         mentioned.is_none().then(|| now.since(since))
     }
@@ -49,11 +52,10 @@ mod tests {
     fn a_wait_for_schemas_is_mentioned_at_once_and_then_now_and_then() {
         let mut status = Status::new();
         let at = |second: u64| Moment(second * 1_000_000);
-        assert_eq!(status.wait_for_schemas(at(1), "down"), Some(Duration::ZERO));
-        assert_eq!(status.wait_for_schemas(at(2), "down"), None);
-        assert_eq!(status.wait_for_schemas(at(31), "down"), Some(Duration::from_secs(30)));
-        assert_eq!(status.wait_for_schemas(at(32), "down"), None);
+        let mut wait = |second: u64| status.wait_for_schemas(at(second), at(second + 1), "down");
+        assert_eq!((wait(1), wait(2)), (Some(Duration::ZERO), None));
+        assert_eq!((wait(31), wait(32)), (Some(Duration::from_secs(30)), None));
         status.schemas_came(at(33));
-        assert_eq!(status.wait_for_schemas(at(34), "down"), Some(Duration::ZERO));
+        assert_eq!(status.wait_for_schemas(at(34), at(35), "down"), Some(Duration::ZERO));
     }
 }

@@ -18,6 +18,8 @@ pub(crate) struct Blocked {
     held: Vec<(Option<Partition>, String)>,
     /// The batch that waits for its next attempt.
     waits: Option<String>,
+    /// Why schemas cannot be had.
+    schemas: Option<String>,
 }
 
 impl Status {
@@ -68,14 +70,16 @@ impl Status {
                 it.positions(topics)
             )
         });
-        Blocked { held: self.held.iter().map(|(key, held)| (*key, words(held))).collect(), waits }
+        let held = self.held.iter().map(|(key, held)| (*key, words(held))).collect();
+        let schemas = self.schemas.as_ref().map(|wait| format!("the wait for the schema registry: {}", wait.reason()));
+        Blocked { held, waits, schemas }
     }
 
     /// What a retry has released of that, in words.
     pub(crate) fn released(&self, before: Blocked) -> Vec<String> {
         // Waits end with every retry, also where a pause keeps the batch here.
-        let waits = before.waits.clone();
-        self.skipped(before).into_iter().chain(waits).collect()
+        let waits = [before.waits.clone(), before.schemas.clone()];
+        self.skipped(before).into_iter().chain(waits.into_iter().flatten()).collect()
     }
 
     /// What a skip has released of that, in words: nothing that only waits.
