@@ -116,14 +116,27 @@ fn look(args: CheckArgs, console: &mut Console) -> Result<Found, NotLoaded> {
         return Ok(Found { loaded, plugin: None, topics: Vec::new(), registry: false });
     }
     let alone = |exit| NotLoaded { exit, problems: Vec::new() };
-    let formats = Formats::load(&loaded.config.decoding, loaded.config.policy.batch.record_bytes_max)
-        .map_err(|error| alone(error.into()))?;
-    let plugin = Some(load_plugin(&loaded.config.plugin).map_err(alone)?);
+    let Config { decoding, policy, plugin, .. } = &loaded.config;
+    let formats = Formats::load(decoding, policy.batch.record_bytes_max).map_err(Exit::from);
+    let (formats, plugin) = both(formats, load_plugin(plugin)).map_err(alone)?;
     let wait = args.wait.map_or(loaded.config.start.wait, |wait| wait.0);
     let topics = if args.online { reach(&loaded.config, wait).map_err(alone)? } else { Vec::new() };
     let registry = formats.as_ref().and_then(Formats::registry).filter(|_| args.online);
     registry.map_or(Ok(()), |registry| reach_registry(registry)).map_err(alone)?;
-    Ok(Found { loaded, plugin, topics, registry: registry.is_some() })
+    let registry = registry.is_some();
+    Ok(Found { loaded, plugin: Some(plugin), topics, registry })
+}
+
+/// Both, or everything that is wrong with either.
+fn both<A, B>(one: Result<A, Exit>, other: Result<B, Exit>) -> Result<(A, B), Exit> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => Ok((one, other)),
+        (Err(exit), Ok(_)) | (Ok(_), Err(exit)) => Err(exit),
+        (Err(one), Err(other)) => {
+            let why = [&one, &other].map(|exit| exit.why().unwrap_or_default()).join("; ");
+            Err(Exit::because(one.code(), why))
+        }
+    }
 }
 
 /// Asks the brokers for every topic that is named and no pattern, and for every one that is written to.

@@ -22,13 +22,18 @@ pub(crate) struct Decoders {
     pub(crate) value: Decoder,
 }
 
-/// Why formats cannot be used.
+/// Why formats cannot be used: everything that is wrong with them.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum FormatsError {
-    /// Those of a topic.
-    #[error("topics.{topic}: {source}")]
-    Topic { topic: String, source: FormatError },
-    /// The registry's settings.
+#[error("{}", self.0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub(crate) struct FormatsError(Vec<Fault>);
+
+/// One thing that is wrong.
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    /// With a topic's keys or values.
+    #[error("topics.{topic}.{side}_format: {source}")]
+    Topic { topic: String, side: &'static str, source: FormatError },
+    /// With the registry's settings.
     #[error("schema_registry: {0}")]
     Registry(#[from] RegistryError),
 }
@@ -48,16 +53,21 @@ impl Formats {
     pub(crate) fn load(config: &DecodingConfig, bytes_max: NonZeroU64) -> Result<Option<Self>, FormatsError> {
         let json_bytes_max = usize::try_from(bytes_max.get()).unwrap_or(usize::MAX);
         let limits = Limits { json_bytes_max, ..Limits::default() };
-        let registry = config.registry.as_ref().map(|registry| Registry::new(registry.settings())).transpose()?;
-        let registry = registry.map(Arc::new);
-        let decoders = |formats: &TopicFormats| {
-            let decoder = |format| Decoder::new(format, registry.as_ref(), limits);
-            let named = |source| FormatsError::Topic { topic: formats.topics.to_string(), source };
-            let key = decoder(&formats.key).map_err(named)?;
-            let value = decoder(&formats.value).map_err(named)?;
-            Ok::<_, FormatsError>((formats.topics.clone(), Decoders { key, value }))
-        };
-        let topics = config.topics.iter().map(decoders).collect::<Result<Vec<_>, _>>()?;
+        let registry = config.registry.as_ref().map(|registry| Registry::new(registry.settings())).transpose();
+        let registry = registry.map_err(|error| FormatsError(vec![error.into()]))?.map(Arc::new);
+        let (mut topics, mut faults) = (Vec::new(), Vec::new());
+        for TopicFormats { topics: about, key, value } in &config.topics {
+            let mut decoder = |side, format| {
+                let named = |source| Fault::Topic { topic: about.to_string(), side, source };
+                Decoder::new(format, registry.as_ref(), limits).map_err(|source| faults.push(named(source))).ok()
+            };
+            if let (Some(key), Some(value)) = (decoder("key", key), decoder("value", value)) {
+                topics.push((about.clone(), Decoders { key, value }));
+            }
+        }
+        if !faults.is_empty() {
+            return Err(FormatsError(faults));
+        }
         Ok((!topics.is_empty()).then_some(Self { topics, registry }))
     }
 
@@ -117,7 +127,11 @@ pub(super) mod tests {
     fn what_cannot_be_used_names_the_topic_or_the_registry() {
         let told = |more: &str| load(&config(more)).unwrap_err().to_string();
         let missing = told("[topics.orders]\nvalue_format = \"avro\"\nvalue_schema = \"no/such.avsc\"");
-        assert!(missing.starts_with("topics.orders: cannot read the schema no/such.avsc: "), "{missing}");
+        assert!(missing.starts_with("topics.orders.value_format: cannot read the schema no/such.avsc: "), "{missing}");
+        let both = told(
+            "[topics.orders]\nkey_format = \"avro\"\nkey_schema = \"a\"\nvalue_format = \"avro\"\nvalue_schema = \"b\"",
+        );
+        assert!(both.contains("key_format") && both.contains("; topics.orders.value_format: "), "{both}");
         let url = told("[topics.orders]\nvalue_format = \"avro\"\n[schema_registry]\nurl = \"localhost:8081\"");
         assert!(url.starts_with("schema_registry: the url of the registry "), "{url}");
     }
