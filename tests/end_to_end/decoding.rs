@@ -241,6 +241,23 @@ fn small_data_that_become_large_stay_within_the_budget() {
     assert!(peak_mib < 80 + 64 + 100, "{peak_mib} MiB for {} MiB of JSON", RECORDS * JSON_MIB);
 }
 
+/// I-33: what no guest gets is kept here until it is written. However long a batch may wait, a topic of nothing else goes on: more than
+/// the budget of fetched records (1 MiB × 4 + 16 MiB × 2 + 16 MiB) is put aside, long before its time.
+#[test]
+fn a_topic_of_nothing_but_bad_records_is_put_aside_long_before_a_batch_would_be_due() {
+    const RECORDS: i64 = 75;
+    let (pipeline, topic) = pipeline("all-bad");
+    let pipeline = with_format(with_letters(pipeline, &topic), "utf8").without_setting("show");
+    let pipeline = pipeline.set("batch", "max_bytes", "\"1 MiB\"").set("batch", "max_wait", "\"1h\"");
+    let value = vec![0xFF; 900_000];
+    (0..RECORDS).for_each(|_| put(&pipeline.topic, &[Some(&value)]));
+    let host = pipeline.run();
+    // Two of them make a batch; the last one waits for another.
+    pipeline.wait_until_committed(&BTreeMap::from([(0, RECORDS - 1)]), SOON);
+    stop(host);
+    assert_eq!(letters(&topic).len() as i64, RECORDS - 1);
+}
+
 /// A number as Avro writes it.
 fn zigzag(number: i64) -> Vec<u8> {
     let mut rest = (number << 1).cast_unsigned();
