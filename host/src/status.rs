@@ -80,6 +80,8 @@ pub(crate) struct Status {
     /// A batch that the plugin is done with, until it is known whether something has to be written for it: within a turn.
     done: Option<InHand>,
     schemas: Option<SchemaWait>,
+    /// When a wait for schemas was last mentioned.
+    schemas_mentioned: Option<Moment>,
     undecodable: Undecodable,
     whereabouts: Whereabouts,
     /// The highest number of a batch so far: an operator's retry hands the same one over as a first attempt.
@@ -106,6 +108,7 @@ impl Status {
             in_hand: None,
             done: None,
             schemas: None,
+            schemas_mentioned: None,
             undecodable: Undecodable::default(),
             whereabouts: Whereabouts::default(),
             last_batch: None,

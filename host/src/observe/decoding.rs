@@ -46,8 +46,9 @@ impl Observer {
                 }
             }
             News::GoesOn { waited } => {
-                self.status.schemas_came(now);
-                info!(waited_ms = waited.as_millis() as u64, "the schema registry answers again");
+                if self.status.schemas_came(now) {
+                    info!(waited_ms = waited.as_millis() as u64, "the schema registry answers again");
+                }
             }
         }
     }
