@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use gristmill_tests::{
-    Ending, Found, Host, Seen, TemporaryFolder, create_topic, plugin, put_in_transaction, put_value, read_topic,
-    shared_broker,
+    Ending, Found, Host, Seen, TemporaryFolder, WireRecord, create_topic, plugin, put_batch, put_in_transaction,
+    put_value, read_topic, shared_broker, unique,
 };
 use xtask::kafka::{Broker, Options};
 
@@ -214,6 +214,51 @@ fn a_replay_whose_broker_is_gone_ends_and_can_go_on() {
     broker.restart().unwrap();
     let keys = go_on(&broker, &impatient, &lines);
     assert!(keys.values().all(|count| *count >= 3), "none is passed over");
+}
+
+/// Dead letters of a pipeline's topic, put by hand: one for each key and time.
+fn put_letters(pipeline: &Pipeline<'_>, letters: &str, of: impl Iterator<Item = (Option<Vec<u8>>, u128)>) {
+    let header = |name: &str, value: &str| (name.as_bytes().to_vec(), Some(value.as_bytes().to_vec()));
+    let letter = |(key, millis): (Option<Vec<u8>>, u128)| WireRecord {
+        timestamp_ms: 1_700_000_000_000,
+        key,
+        value: Some(b"v".to_vec()),
+        headers: vec![
+            header("gristmill.origin.topic", &pipeline.topic),
+            header("gristmill.origin.partition", "0"),
+            header("gristmill.origin.offset", "7"),
+            header("gristmill.origin.timestamp", &millis.to_string()),
+            header("gristmill.failure.class", "rejected"),
+        ],
+    };
+    put_batch(&shared_broker().bootstrap(), letters, 0, &of.map(letter).collect::<Vec<_>>());
+}
+
+/// Brokers refuse a batch as a whole for one record of it, and give one reason for all.
+#[test]
+fn one_record_that_its_topic_does_not_take_keeps_no_other_from_being_replayed() {
+    let (pipeline, letters) = pipeline("one-of-many", "native");
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+    let key = |number: u32| (number != 57).then(|| number.to_string().into_bytes());
+    put_letters(&pipeline, &letters, (0..100).map(|number| (key(number), if number == 71 { 1 } else { now })));
+    // Longer than it takes to read them: they are one batch.
+    let slow = pipeline.set("producer.properties", "\"linger.ms\"", "\"50\"");
+    for (name, setting, bad, code) in [
+        ("compacted", ("cleanup.policy", "compact"), 57, "INVALID_RECORD"),
+        ("of-today", ("message.timestamp.before.max.ms", "86400000"), 71, "INVALID_TIMESTAMP"),
+    ] {
+        let topic = unique(name);
+        shared_broker().create_topic(&topic, 1, &[setting]).unwrap();
+        let (ended, lines) = start(&slow, &["replay", "--all", "--to", &topic]).wait_for_end(SOON);
+        assert_eq!(ended, 1, "{lines:#?}");
+        let refused: Vec<&String> = lines.iter().filter(|line| line.contains(" is not replayed: ")).collect();
+        let why = format!("0:{bad} is not replayed: the brokers refuse the record for {topic} ({code})");
+        assert!(matches!(&refused[..], [line] if line.starts_with(&why)), "{lines:#?}");
+        assert!(stopped(&lines).contains("1 of 100 were not replayed"), "{lines:#?}");
+        let keys: Vec<_> = found(&topic).into_iter().map(|record| record.key).collect();
+        let wanted: Vec<_> = (0..100).filter(|number| *number != bad).map(key).collect();
+        assert_eq!(keys, wanted, "each once, in their order");
+    }
 }
 
 /// What ends a transaction has an offset and is no record: the topic is read to its end all the same.

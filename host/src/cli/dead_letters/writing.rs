@@ -1,6 +1,9 @@
 //! Dead letters on their way back to a topic: each one is a request of its own, so that each is known to be there or not.
+//!
+//! The client sends several in one batch, and brokers refuse a batch as a whole for one record of it. What was refused is sent once
+//! more with nothing beside it before it is named: then the reason is its own.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,6 +39,11 @@ pub(super) struct Writing {
     /// How many partitions each topic has.
     partitions: BTreeMap<Arc<str>, i32>,
     under_way: BTreeMap<u64, Sent>,
+    /// What was refused among others, and is sent alone before anything new is: never more than was under way at once.
+    again: VecDeque<Sent>,
+    /// True while one is sent alone.
+    is_alone: bool,
+    /// Those of what is under way.
     bytes: u64,
     requests: u64,
     /// How many were acknowledged, by topic.
@@ -50,7 +58,7 @@ pub(super) struct Writing {
 
 struct Sent {
     at: Position,
-    topic: Arc<str>,
+    outgoing: Outgoing,
     bytes: u64,
 }
 
@@ -65,6 +73,8 @@ impl Writing {
             wait,
             partitions: BTreeMap::new(),
             under_way: BTreeMap::new(),
+            again: VecDeque::new(),
+            is_alone: false,
             bytes: 0,
             requests: 0,
             topics: BTreeMap::new(),
@@ -95,22 +105,47 @@ impl Writing {
         }
         // What was heard meanwhile may be that nothing can be written any more.
         self.look(around, Duration::ZERO)?;
+        if !self.again.is_empty() {
+            self.settle(around)?;
+        }
         if let Some(failed) = self.failed.clone() {
             return Err(failed);
         }
-        self.requests += 1;
-        self.bytes += bytes;
-        self.under_way.insert(self.requests, Sent { at, topic: Arc::clone(&outgoing.topic), bytes });
-        self.producer.produce(RequestId(self.requests), vec![outgoing]);
+        self.produce(Sent { at, outgoing, bytes });
         Ok(())
     }
 
-    /// Waits until everything that was sent has ended, which the producer's timeout bounds.
+    fn produce(&mut self, sent: Sent) {
+        self.requests += 1;
+        self.bytes += sent.bytes;
+        self.producer.produce(RequestId(self.requests), vec![sent.outgoing.clone()]);
+        self.under_way.insert(self.requests, sent);
+    }
+
+    /// Waits until everything that was sent has ended, which the producer's timeout bounds; then sends what was refused once more,
+    /// one at a time. What a stop leaves of that is neither written nor refused.
     pub(super) fn settle(&mut self, around: &mut Around<'_>) -> Result<(), Exit> {
+        self.wait_for_all(around)?;
+        while self.failed.is_none()
+            && let Some(sent) = self.again.pop_front()
+        {
+            if around.stop.is_asked() {
+                return Err(stopped());
+            }
+            self.is_alone = true;
+            self.produce(sent);
+            let ended = self.wait_for_all(around);
+            self.is_alone = false;
+            ended?;
+        }
+        self.failed.clone().map_or(Ok(()), Err)
+    }
+
+    fn wait_for_all(&mut self, around: &mut Around<'_>) -> Result<(), Exit> {
         while !self.under_way.is_empty() {
             self.hear(around)?;
         }
-        self.failed.clone().map_or(Ok(()), Err)
+        Ok(())
     }
 
     /// How many partitions a topic has; asked once.
@@ -175,16 +210,21 @@ impl Writing {
         self.bytes = self.bytes.saturating_sub(sent.bytes);
         let Err(failure) = result else {
             around.progress.acknowledged(sent.at);
-            *self.topics.entry(sent.topic).or_default() += 1;
+            *self.topics.entry(sent.outgoing.topic).or_default() += 1;
             return;
         };
-        let error = writer::error_of(&failure, "the record", &sent.topic);
+        // What is too large was alone already: the producer sends the records of a batch one by one that is.
+        if failure.kind == ProduceFailureKind::Refused && !self.is_alone {
+            return self.again.push_back(sent);
+        }
+        let topic = &sent.outgoing.topic;
+        let error = writer::error_of(&failure, "the record", topic);
         let (ProduceError::Temporary(why) | ProduceError::Refused(why)) = error;
         let code = match failure.kind {
             ProduceFailureKind::TooLarge => {
                 let why = format!(
-                    "with its story it is too large for {} ({}); raise its max.message.bytes, or what producer.properties say about sizes",
-                    sent.topic, failure.code
+                    "with its story it is too large for {topic} ({}); raise its max.message.bytes, or what producer.properties say about sizes",
+                    failure.code
                 );
                 return refuse(sent.at, &why, around.progress, around.console);
             }
