@@ -72,7 +72,7 @@ impl Exit {
     }
 
     /// The machine's reason as code and words. `place` is where the batch lies that was handed over last: the one that failed,
-    /// where one did.
+    /// where one did; of too many dead letters the partition that has them.
     pub(crate) fn stopped(reason: &StopReason, place: Option<&str>) -> Self {
         let batch = place.map(|place| format!("batch ({place})"));
         let batch = batch.as_deref().unwrap_or("batch");
@@ -97,13 +97,18 @@ impl Exit {
                     short_reason(reason)
                 ),
             ),
-            StopReason::TooManyDeadLetters { reason, .. } => Self::because(
-                EXHAUSTED,
-                format!(
-                    "{reason}; the {batch} was neither written nor committed; look at them with gristmill dead-letters list: what \
-                     fails that often is most often not the records; fix the cause, or raise dead_letter.stop_when, then start again"
-                ),
-            ),
+            StopReason::TooManyDeadLetters { reason, .. } => {
+                let place = place.map(|place| format!("{place}: ")).unwrap_or_default();
+                Self::because(
+                    EXHAUSTED,
+                    format!(
+                        "{place}{reason}; the last batch was neither written nor committed; the dead letters before it are on their \
+                         topic (gristmill dead-letters list), and of what did not decode or broke the plugin the warn lines above say \
+                         why; what fails that often is most often not the records; fix the cause, or raise dead_letter.stop_when, then \
+                         start again"
+                    ),
+                )
+            }
             StopReason::Fenced => Self::because(
                 FENCED,
                 "another process joined with this group.instance.id; give every process an id of its own",
@@ -195,6 +200,8 @@ impl From<&ReadError> for Exit {
 
 #[cfg(test)]
 mod tests {
+    use gristmill_core::record::{Partition, Topic};
+
     use super::*;
 
     #[test]
@@ -208,5 +215,19 @@ mod tests {
             assert!(why.ends_with("fix the cause, then start again"));
             assert!(why.chars().count() < 350, "{why}");
         }
+    }
+
+    #[test]
+    fn too_many_dead_letters_are_told_with_their_partition_and_where_to_look() {
+        let partition = Partition { topic: Topic(0), number: 3 };
+        let reason = "20 records in a row became dead letters, 20 are too many".to_owned();
+        let exit = Exit::stopped(&StopReason::TooManyDeadLetters { partition, reason }, Some("orders/3"));
+        let why = exit.why().unwrap();
+        assert!(
+            why.starts_with("orders/3: 20 records in a row became dead letters, 20 are too many; the last batch"),
+            "{why}"
+        );
+        assert!(why.contains("(gristmill dead-letters list)") && why.contains("the warn lines above say why"), "{why}");
+        assert!(why.ends_with("raise dead_letter.stop_when, then start again") && !why.contains('…'), "{why}");
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gristmill_core::io::{
-    BatchId, Delivery, HeldReason, NOT_WRITTEN, OffsetTrouble, Report, RequestError, SeekTo, StartPosition,
+    BatchId, Delivery, HeldReason, NOT_WRITTEN, OffsetTrouble, Report, RequestError, SeekTo, StartPosition, StopReason,
 };
 use gristmill_core::record::{NextOffset, Partition, Topic};
 use gristmill_core::time::Moment;
@@ -52,9 +52,20 @@ impl Narrator {
         self.whereabouts.note(delivery);
     }
 
-    /// Where the batch lies that was handed over last, in short.
-    pub(crate) fn last_place(&self, topics: &impl TopicNames) -> Option<String> {
-        self.whereabouts.of_last(topics)
+    /// Where that lies for which a host ends, in short: the partition whose dead letters are too many, which the plugin need not have
+    /// seen, or the batch that was handed over last.
+    pub(crate) fn place_of(&self, reason: &StopReason, topics: &impl TopicNames) -> Option<String> {
+        match reason {
+            StopReason::TooManyDeadLetters { partition, .. } => {
+                Some(format!("{}/{}", topics.name(partition.topic), partition.number))
+            }
+            StopReason::Asked
+            | StopReason::Abandoned { .. }
+            | StopReason::Fatal { .. }
+            | StopReason::Exhausted { .. }
+            | StopReason::Fenced
+            | StopReason::CommitRefused => self.whereabouts.of_last(topics),
+        }
     }
 
     /// Where this batch lies, as a field.

@@ -211,7 +211,7 @@ impl Runner {
     }
 
     fn end(self, reason: &StopReason) -> Exit {
-        let place = self.edges.narrator.last_place(&self.edges.consumer);
+        let place = self.edges.narrator.place_of(reason, &self.edges.consumer);
         self.observer.end(self.clock.now(), reason, place.as_deref())
     }
 }

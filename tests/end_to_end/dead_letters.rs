@@ -117,7 +117,7 @@ fn a_plugin_that_breaks_on_everything_stops_the_host_before_the_topic_is_drained
     let (code, lines) = pipeline.run().wait_for_end(SOON);
     assert_eq!(code, 75, "{}", last(&lines));
     let words = lines.last().cloned().unwrap_or_default();
-    assert!(words.contains("5 records in a row became dead letters"), "{words}");
+    assert!(words.contains(&format!("{}/0: 5 records in a row became dead letters", pipeline.topic)), "{words}");
     assert_eq!(letters(&topic).len(), 4);
     assert_eq!(pipeline.committed(), BTreeMap::from([(0, 4)]));
 }
