@@ -125,7 +125,7 @@ impl Narrator {
                     warn!(
                         dead_letters,
                         classes = classes.join(", "),
-                        "records were put aside since this was last said, which is at most once in {} s",
+                        "records were put aside since this was last said, which is at most once in {} s; gristmill dead-letters list shows them",
                         LETTER_WINDOW.as_secs()
                     );
                 }
