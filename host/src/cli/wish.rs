@@ -5,7 +5,8 @@
 use clap::Args;
 
 use crate::control::client::AskError;
-use crate::control::{Done, HostStatus, RefusalCode, Request};
+use crate::control::{Done, HeldStatus, RefusalCode, Request};
+use crate::excerpt::short_reason;
 use crate::exit::{self, Exit};
 
 use super::console::{Console, escape};
@@ -129,14 +130,28 @@ fn words(request: &Request, done: &Done) -> String {
         (Request::Resume {}, true) => "resumed; hand-overs go on".to_owned(),
         (Request::Resume {}, false) => "was not paused".to_owned(),
         (Request::Retry {}, true) => format!("released {}", counted(done.released.len())),
-        (Request::Retry {}, false) => "nothing was held, and no batch waited".to_owned(),
+        (Request::Retry {}, false) => match &status.held[..] {
+            [] => "nothing was held, and no batch waited".to_owned(),
+            [held, others @ ..] => format!("what was held is held again: {}", held_again(held, others.len())),
+        },
         (Request::Skip { .. }, true) => format!("skips {}", counted(done.released.len())),
         (Request::Skip { .. }, false) => "nothing was held that can be skipped".to_owned(),
         (Request::Stop { now: true }, _) => "asked to leave at once".to_owned(),
         (Request::Stop { now: false }, true) => "asked to stop".to_owned(),
         (Request::Stop { now: false }, false) => "was asked to stop already".to_owned(),
     };
-    format!("{what}; {}", follows(request, status))
+    format!("{what}; {}", follows(request, done))
+}
+
+/// What is held and where, and how many other things are.
+fn held_again(held: &HeldStatus, others: usize) -> String {
+    let place = match (&held.topic, held.partition) {
+        (Some(topic), Some(partition)) => format!("{topic}/{partition}: "),
+        (Some(_), None) | (None, _) => String::new(),
+    };
+    let positions = held.positions.as_ref().map(|positions| format!(" ({positions})")).unwrap_or_default();
+    let more = if others == 0 { String::new() } else { format!(", and {others} more") };
+    format!("{place}{}{positions}{more}", short_reason(&held.reason))
 }
 
 fn counted(things: usize) -> String {
@@ -144,8 +159,12 @@ fn counted(things: usize) -> String {
 }
 
 /// The state afterwards, with what keeps it from being the one that was wished for.
-fn follows(request: &Request, status: &HostStatus) -> String {
-    let detail = status.detail.as_ref().map(|detail| format!(": {detail}")).unwrap_or_default();
+fn follows(request: &Request, done: &Done) -> String {
+    let status = &done.status;
+    // What is held again was told already.
+    let is_told = matches!(request, Request::Retry {}) && !done.changed && !status.held.is_empty();
+    let detail = status.detail.as_ref().filter(|_| !is_told);
+    let detail = detail.map(|detail| format!(": {detail}")).unwrap_or_default();
     let mut words = format!("state {}{detail}", status.state);
     let out = status.batch.as_ref().is_some_and(|batch| batch.stands == "out");
     match request {

@@ -43,6 +43,18 @@ fn what_is_held_is_shown_with_the_command_that_releases_it() {
     assert!(asked.contains("wish=\"retry\" uid=") && asked.contains(" pid="), "{asked}");
 }
 
+/// Nothing was released, and something is held all the same.
+#[test]
+fn what_a_retry_finds_as_it_was_is_said_to_be_held_again() {
+    let station = Station::start("[topics.orders]\nkey_format = \"json\"\n");
+    station.put("no json");
+    station.wait_until("the hold", |status| status["state"] == "held");
+    let said = station.command(&["retry"]).good().stdout.clone();
+    let words = "): what was held is held again: the record at offset 0 cannot be decoded";
+    assert!(said.contains(words) && said.ends_with(" (orders/0 0); state held\n"), "{said}");
+    station.stop();
+}
+
 /// D1: what is skipped must not be lost, so without a place for it nothing is.
 #[test]
 fn without_a_dead_letter_topic_nothing_is_skipped() {
