@@ -257,7 +257,7 @@ fn what_is_said_of_a_huge_record_is_small() {
     }
 }
 
-/// As in a pipeline: the plugin gets what decoding makes of a record, and never one that does not decode.
+/// As in a pipeline: the plugin gets what decoding makes of a record, and never one that does not decode. That does not end well.
 #[test]
 fn records_are_decoded_as_the_configuration_says() {
     let schema = r#"{"type":"record","name":"O","fields":[{"name":"n","type":"long"}]}"#;
@@ -265,10 +265,21 @@ fn records_are_decoded_as_the_configuration_says() {
     let records = "{\"topic\":\"orders\",\"value_b64\":\"Dg==\"}\n{\"topic\":\"orders\",\"value\":\"no avro\"}\n{\"topic\":\"orders\",\"value\":null}\n";
     let plugin = plugin("gristmill-validate");
     let text = configuration("gristmill-validate", more);
-    let run = Run::new().file("g.toml", text).file("o.avsc", schema).file("r.jsonl", records);
+    let run = Run::new().file("g.toml", &text).file("o.avsc", schema).file("r.jsonl", records);
     let ended = run.with(&["call", &plugin, "r.jsonl", "--config", "g.toml"]);
-    assert!(ended.good().stdout.starts_with("batch 1: ok (2 records, "), "{ended:#?}");
+    ended.refused(1, &["1 of 3 records do not decode and were not handed over"]);
+    assert!(ended.stdout.starts_with("batch 1: ok (2 records, "), "{ended:#?}");
     assert!(!ended.stdout.contains("rejected"), "{ended:#?}");
     let told = "orders/0 1 is not handed over: it does not decode: the value: it is not Avro of its schema";
     assert!(ended.stderr.contains(told), "{ended:#?}");
+    let none = "{\"topic\":\"orders\",\"value\":\"no avro\"}\n";
+    let run = Run::new().file("g.toml", &text).file("o.avsc", schema).file("r.jsonl", none);
+    let ended = run.with(&["call", &plugin, "r.jsonl", "--config", "g.toml"]);
+    ended.refused(1, &["1 of 1 records do not decode and were not handed over"]);
+    assert!(ended.stdout.is_empty() && !ended.stderr.contains("there are no records"), "{ended:#?}");
+    // A batch that is not ok decides.
+    let text = configuration("gristmill-mischief", "[topics.orders]\nvalue_format = \"json\"\n");
+    let records = "{\"topic\":\"orders\",\"key\":\"fatal:no\"}\n{\"topic\":\"orders\",\"value\":\"no json\"}\n";
+    let run = Run::new().file("g.toml", text).file("r.jsonl", records);
+    run.with(&["call", &self::plugin("gristmill-mischief"), "r.jsonl", "-c", "g.toml"]).refused(65, &["fatal"]);
 }

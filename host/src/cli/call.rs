@@ -67,12 +67,14 @@ fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
         Engine::new(&EngineSettings::default()).map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
     let plugin = plugin_file::load(&args.plugin, NamedBy::CommandLine, None, &engine, &setup.settings)
         .map_err(|error| Exit::from(&error))?;
-    let records = decode_all(&setup, read(args.records, console).map_err(misfit)?, console)?;
-    if records.is_empty() {
+    let records = read(args.records, console).map_err(misfit)?;
+    let total = records.len();
+    let records = decode_all(&setup, records, console)?;
+    if total == 0 {
         console.complain("warn", "there are no records, so nothing was handed over");
         return Ok(Exit::clean());
     }
-    let size = args.batch.map(NonZeroU32::get).or(setup.records_max).map_or(records.len(), |size| size as usize);
+    let size = args.batch.map(NonZeroU32::get).or(setup.records_max).map_or(total, |size| size as usize);
     let sinks = setup.sinks.iter().chain(&args.sinks).map(|sink| Arc::from(sink.as_str())).collect();
     let mut caller = Caller::new(plugin, setup.pipeline, args.attempt.get(), sinks)?;
     let count = records.chunks(size).count();
@@ -83,7 +85,16 @@ fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
             return Ok(exit);
         }
     }
-    Ok(Exit::clean())
+    match total - records.len() {
+        0 => Ok(Exit::clean()),
+        count => Err(Exit::because(
+            exit::UNEXPECTED,
+            format!(
+                "{count} of {total} records do not decode and were not handed over, for the reasons in the lines above; correct them, \
+                 or what the configuration says of their topics"
+            ),
+        )),
+    }
 }
 
 /// The records as the plugin gets them. What a pipeline would not hand over is told, and is not handed over here.
