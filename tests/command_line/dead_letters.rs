@@ -76,7 +76,7 @@ pub(crate) fn put(cluster: &MockCluster, key: &[u8], value: &[u8], told: &Told<'
         ("gristmill.failure.attempts", "1"),
         ("gristmill.failure.plugin", told.plugin),
         ("gristmill.failure.at", &at),
-        ("gristmill.failures", "1"),
+        ("gristmill.failures", if told.again { "2" } else { "1" }),
     ] {
         headers.push((name.as_bytes(), Some(value.as_bytes())));
     }

@@ -187,7 +187,8 @@ fn outgoing(record: &RecordBody, failure: &Failure, to: &DeadLetterTopic, told: 
 fn pointer_body(record: &RecordBody, told: Option<&Told>, cut: Cut) -> OutgoingBody {
     let stays = |name: &[u8]| {
         let is_story = cut < Cut::Key && names::is_first(name);
-        told.is_some() && (is_story || names::is_pointer(name))
+        let is_pointer = || names::is_pointer(name) && told.is_some_and(|told| told.pointer.is_some());
+        told.is_some() && (is_story || is_pointer())
     };
     let kept = record.headers().filter(|(name, _)| stays(name));
     let owned = |(name, value): (&[u8], Option<&[u8]>)| OutgoingHeader {

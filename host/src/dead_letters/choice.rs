@@ -122,6 +122,11 @@ pub(crate) struct OriginChoice {
 }
 
 impl OriginChoice {
+    /// The topic.
+    pub(crate) fn topic(&self) -> &str {
+        &self.topic
+    }
+
     fn takes(&self, letter: &Letter) -> bool {
         letter.told.origin.as_ref().is_some_and(|origin| {
             let same = self.partition.is_none_or(|partition| partition == origin.place.partition);

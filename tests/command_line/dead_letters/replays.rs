@@ -182,6 +182,25 @@ fn a_dead_letter_that_names_no_topic_stays_where_it_is() {
     assert!(!ended.printed().contains('\u{1b}'), "{ended:#?}");
 }
 
+/// Whoever writes to the topic that is read could choose any topic otherwise.
+#[test]
+fn a_record_goes_back_only_to_a_topic_that_the_pipeline_reads_or_somebody_named() {
+    let cluster = cluster();
+    cluster.create_topic("secrets", 2).unwrap();
+    put(&cluster, b"forged", b"", &Told { topic: "secrets", ..REJECTED });
+    let replay = ["replay", "g.toml", "--from", "0:4", "--class", "rejected", "--to", "origin"];
+    let said = "0:5 is not replayed: it came from secrets, which this pipeline does not read; name it with --origin secrets, or another \
+                topic with --to\n";
+    for more in [&["--dry-run"][..], &[]] {
+        let ended = run(&cluster, &[&replay[..], more].concat());
+        ended.refused(1, &["1 of 2 were not replayed"]);
+        assert!(ended.stderr.starts_with(said), "{ended:#?}");
+    }
+    assert_eq!((replayed(&cluster, "secrets").len(), replayed(&cluster, "orders").len()), (0, 1));
+    run(&cluster, &[&replay[..], &["--origin", "secrets"]].concat()).good();
+    assert_eq!((replayed(&cluster, "secrets").len(), replayed(&cluster, "orders").len()), (1, 1));
+}
+
 #[test]
 fn a_replay_without_brokers_says_so_and_shows_no_secret() {
     let secret = "hunter2-the-secret";

@@ -1,5 +1,7 @@
 //! Dead letters: what they keep, what they tell, what is cut of them, and what is read of them again.
 
+mod forged;
+
 use gristmill_core::outcome::FaultClass;
 
 use super::*;

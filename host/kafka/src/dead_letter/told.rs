@@ -128,27 +128,33 @@ impl Headers<'_> {
 }
 
 /// The story that a record tells, in either style. `None`: it is no dead letter.
+///
+/// A producer may have given its record any header, so what only stands in certain company is not taken alone: a pointer has no
+/// value, a latest failure is not the first one, and without a first failure it is what is left beside a pointer.
 #[must_use]
 pub fn read(record: &RecordBody) -> Option<Told> {
     let headers = Headers(record);
+    let failures = headers.number(names::FAILURES).unwrap_or(1);
+    let pointer = headers.place(&names::POINTER).filter(|_| record.value().is_none());
     let is_native = headers.text(names::FIRST.class).is_some();
     // A lone topic is no story: Connect tells the class of the error as well.
     let told_by_connect = [names::CONNECT_ORIGIN.topic, names::CONNECT_CLASS];
     let is_connect = !is_native && told_by_connect.iter().all(|name| headers.text(name).is_some());
-    let is_cut = headers.text(names::LAST.class).is_some();
+    let failed_again = failures > 1 && headers.text(names::LAST.class).is_some();
+    let is_cut = failed_again && pointer.is_some();
     if !is_native && !is_connect && !is_cut {
         return None;
     }
     let place = headers.place(if is_connect { &names::CONNECT_ORIGIN } else { &names::ORIGIN });
     let first = if is_connect { headers.connect_failure() } else { headers.failure(&names::FIRST) };
-    let last = is_cut.then(|| (headers.place(&names::LAST_PLACE), headers.failure(&names::LAST)));
+    let last = failed_again.then(|| (headers.place(&names::LAST_PLACE), headers.failure(&names::LAST)));
     Some(Told {
         origin: place.map(|place| Origin { place, timestamp: headers.timestamp() }),
         first,
         last,
-        failures: headers.number(names::FAILURES).unwrap_or(1),
+        failures,
         replays: headers.number(names::REPLAYS).unwrap_or(0),
-        pointer: headers.place(&names::POINTER).map(|place| (place, headers.number(names::POINTER_BYTES))),
+        pointer: pointer.map(|place| (place, headers.number(names::POINTER_BYTES))),
     })
 }
 

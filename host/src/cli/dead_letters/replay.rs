@@ -22,7 +22,7 @@ use super::super::console::Console;
 use super::super::status::runtime;
 use super::super::{Output, OutputArgs};
 use super::calling::Calling;
-use super::target::Target;
+use super::target::{Origins, Target};
 use super::writing::{Around, Writing};
 use super::{ChoiceArgs, Found, Looked, Session, json};
 
@@ -64,9 +64,9 @@ pub(super) fn replay(args: ReplayArgs, console: &mut Console) -> Result<Exit, Ex
         return Err(Exit::because(exit::USAGE, why));
     }
     let (config, topic) = choice.load(console)?;
-    let letters = letter_topics(&config, &topic);
+    let origins = Origins::new(&config.kafka.topics, &choice.origins, letter_topics(&config, &topic));
     if let Target::Topic(to) = &to
-        && letters.contains(&**to)
+        && origins.is_of_letters(to)
     {
         return Err(Exit::because(exit::USAGE, format!("--to {to}: dead letters go there; name another topic")));
     }
@@ -79,7 +79,7 @@ pub(super) fn replay(args: ReplayArgs, console: &mut Console) -> Result<Exit, Ex
     let session = choice.begin(config, topic)?;
     // Until here a signal ends the process as ever: nothing was replayed.
     let stop = Stop::listen()?;
-    let mut replay = Replay { session, to, letters, way, output, progress: Progress::default(), stop };
+    let mut replay = Replay { session, to, origins, way, output, progress: Progress::default(), stop };
     let ended = replay.run(console);
     let ended = replay.settle(ended, console);
     replay.report(ended, console)
@@ -95,7 +95,7 @@ fn letter_topics(config: &Config, read: &str) -> BTreeSet<String> {
 struct Replay {
     session: Session,
     to: Target,
-    letters: BTreeSet<String>,
+    origins: Origins,
     way: Way,
     output: Output,
     progress: Progress,
@@ -124,7 +124,7 @@ impl Replay {
     fn take(&mut self, Found { letter, record }: Found, console: &mut Console) -> Result<(), Exit> {
         let at = letter.at;
         self.progress.taken(at);
-        let outgoing = match self.to.outgoing(&record, &self.letters) {
+        let outgoing = match self.to.outgoing(&record, &self.origins) {
             Ok(outgoing) => outgoing,
             Err(unfit) => {
                 refuse(at, &unfit.to_string(), &mut self.progress, console);

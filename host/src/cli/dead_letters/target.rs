@@ -6,9 +6,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use gristmill_kafka::dead_letter::{self, ReplayError};
-use gristmill_kafka::{Outgoing, RecordBody};
+use gristmill_kafka::{Outgoing, RecordBody, is_pattern};
+use regex::Regex;
 
-use crate::dead_letters::check_name;
+use crate::dead_letters::{OriginChoice, check_name};
 
 /// Where to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +51,37 @@ impl fmt::Display for Target {
     }
 }
 
+/// Which topics a dead letter may name as its origin to be written there. Whoever writes to a topic that is read may give a record the
+/// headers of a dead letter, so what they say is not enough.
+#[derive(Debug)]
+pub(super) struct Origins {
+    /// What the pipeline reads or somebody named.
+    names: BTreeSet<String>,
+    /// What else it reads.
+    patterns: Vec<Regex>,
+    /// Where dead letters go: nothing is replayed to there.
+    letters: BTreeSet<String>,
+}
+
+impl Origins {
+    /// Those of a subscription, and those that were named beside it. A pattern that only the brokers' client can read allows nothing.
+    pub(super) fn new(subscribed: &[String], named: &[OriginChoice], letters: BTreeSet<String>) -> Self {
+        let (patterns, names): (Vec<&String>, Vec<&String>) = subscribed.iter().partition(|topic| is_pattern(topic));
+        let names = names.into_iter().cloned().chain(named.iter().map(|origin| origin.topic().to_owned()));
+        let patterns = patterns.into_iter().filter_map(|pattern| Regex::new(pattern).ok());
+        Self { names: names.collect(), patterns: patterns.collect(), letters }
+    }
+
+    /// True where dead letters go to this topic.
+    pub(super) fn is_of_letters(&self, topic: &str) -> bool {
+        self.letters.contains(topic)
+    }
+
+    fn take(&self, topic: &str) -> bool {
+        self.names.contains(topic) || self.patterns.iter().any(|pattern| pattern.is_match(topic))
+    }
+}
+
 /// Why a dead letter stays where it is.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unfit {
@@ -62,15 +94,20 @@ pub(super) enum Unfit {
     /// It would come back to where it lies.
     #[error("it came from {0}, which is where dead letters go")]
     Circle(Arc<str>),
+    /// Its headers alone say so.
+    #[error(
+        "it came from {0}, which this pipeline does not read; name it with --origin {0}, or another topic with --to"
+    )]
+    Stranger(Arc<str>),
 }
 
 impl Target {
-    /// The record as it goes there; `letters` are the topics where dead letters go.
+    /// The record as it goes there.
     ///
     /// # Errors
     ///
-    /// It is a pointer, has no origin, or none that can be written to, or would come back to where it lies.
-    pub(super) fn outgoing(&self, record: &RecordBody, letters: &BTreeSet<String>) -> Result<Outgoing, Unfit> {
+    /// It is a pointer, has no origin, or none that may be written to, or would come back to where it lies.
+    pub(super) fn outgoing(&self, record: &RecordBody, origins: &Origins) -> Result<Outgoing, Unfit> {
         let mut outgoing = dead_letter::replay(record, None)?;
         match self {
             Self::Topic(topic) => outgoing.topic = Arc::clone(topic),
@@ -78,8 +115,11 @@ impl Target {
                 if let Err(fault) = check_name(&outgoing.topic) {
                     return Err(Unfit::NoTopic(outgoing.topic, fault));
                 }
-                if letters.contains(&*outgoing.topic) {
+                if origins.is_of_letters(&outgoing.topic) {
                     return Err(Unfit::Circle(outgoing.topic));
+                }
+                if !origins.take(&outgoing.topic) {
+                    return Err(Unfit::Stranger(outgoing.topic));
                 }
             }
             Self::Stdout | Self::Plugin => {}
@@ -102,5 +142,24 @@ mod tests {
             let error = text.parse::<Target>().expect_err("refused");
             assert!(error.starts_with("write origin, stdout, plugin or a topic: "), "{error}");
         }
+    }
+
+    #[test]
+    fn an_origin_is_what_the_pipeline_reads_or_what_somebody_named() {
+        let subscribed = ["orders", "^eu-.*", "^("].map(str::to_owned);
+        let named = ["refunds:3".parse().expect("an origin")];
+        let origins = Origins::new(&subscribed, &named, BTreeSet::from(["orders.dead".to_owned()]));
+        for (topic, wanted) in [
+            ("orders", true),
+            ("orders2", false),
+            ("eu-orders", true),
+            ("not-eu-orders", false),
+            ("refunds", true),
+            ("secrets", false),
+            ("orders.dead", false),
+        ] {
+            assert_eq!(origins.take(topic), wanted, "{topic}");
+        }
+        assert!(origins.is_of_letters("orders.dead"));
     }
 }
