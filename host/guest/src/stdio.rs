@@ -237,14 +237,17 @@ impl Lines {
     }
 }
 
-/// Makes bytes safe to show: bytes that are not UTF-8 as replacement characters, control and direction characters as escapes.
+/// Makes bytes safe to show: bytes that are not UTF-8 as replacement characters; control characters, and what has no width but
+/// directs, divides or hides a text, as escapes.
 #[must_use]
 pub fn escape(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut safe = String::with_capacity(text.len());
     for char in text.chars() {
-        let directs = matches!(char, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-        if char.is_control() || directs {
+        let directs =
+            matches!(char, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        let hides = matches!(char, '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{feff}');
+        if char.is_control() || directs || hides {
             safe.extend(char.escape_default());
         } else {
             safe.push(char);
@@ -319,6 +322,8 @@ mod tests {
     fn what_moves_a_terminal_or_forges_a_line_is_escaped() {
         assert_eq!(escape(b"\x1b[2Ja\rb\x07"), r"\u{1b}[2Ja\rb\u{7}");
         assert_eq!(escape("a\u{202e}b".as_bytes()), r"a\u{202e}b");
+        assert_eq!(escape("\u{9b}2J\u{2028}\u{200b}\u{feff}".as_bytes()), r"\u{9b}2J\u{2028}\u{200b}\u{feff}");
+        assert_eq!(escape("é漢👩\u{200d}🚀".as_bytes()), "é漢👩\u{200d}🚀");
         assert_eq!(escape(b"na\xefve"), "na\u{fffd}ve");
     }
 

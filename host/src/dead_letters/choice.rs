@@ -86,6 +86,11 @@ impl Class {
         }
     }
 
+    /// True for one that gristmill writes.
+    pub(crate) fn is_known(class: &str) -> bool {
+        Self::known().any(|known| known == class)
+    }
+
     fn takes(&self, failure: &ToldFailure) -> bool {
         self.0 == failure.class || self.0 == Self::listed(failure)
     }
