@@ -1,10 +1,13 @@
 //! `dead-letters replay`: to the origin, to a topic, to stdout, to the plugin; what is refused, and what is said of it.
 
+use std::process::Command;
+
 use gristmill_kafka::RequestKind;
+use gristmill_tests::TemporaryFolder;
 use serde_json::{Value, json};
 
 use super::{REJECTED, Told, cluster, listed, put, replayed, run, text};
-use crate::process::{Run, configuration, plugin};
+use crate::process::{Run, binary, configuration, plugin};
 
 #[test]
 fn what_is_replayed_comes_with_its_bytes_its_story_and_the_count() {
@@ -180,6 +183,51 @@ fn a_dead_letter_that_names_no_topic_stays_where_it_is() {
     let said = "0:5 is not replayed: it says that it came from \"a/../b\\u{1b}[2J\", which is no topic: ";
     assert!(ended.stderr.starts_with(said), "{ended:#?}");
     assert!(!ended.printed().contains('\u{1b}'), "{ended:#?}");
+}
+
+/// A pipe takes more than is read of it: that all were printed would be a guess.
+#[test]
+fn a_reader_that_went_away_is_told_how_far_it_can_have_come() {
+    let cluster = cluster();
+    let value = [b'x'; 20_000];
+    (0..20).for_each(|_| put(&cluster, b"large", &value, &REJECTED));
+    let folder = TemporaryFolder::new();
+    folder.write("g.toml", &text(&cluster, "gristmill-echo", ""));
+    let replay = format!("'{}' dead-letters replay g.toml --all --from 0:5 --to stdout", binary().display());
+    let line = format!("{{ {replay}; echo \"code $?\" >&2; }} | head -n 1");
+    let output = Command::new("sh").args(["-c", &line]).current_dir(folder.path()).output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let [words, far, code] = stderr.lines().collect::<Vec<_>>()[..] else { panic!("{stderr}") };
+    let count: u64 = words.strip_prefix("replayed ").unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!((1..20).contains(&count), "{stderr}");
+    let wanted = format!(
+        "nobody reads stdout any more; at most the first {count} were read, the last of them perhaps not; to go on behind them: the \
+         same command with --from 0:{}",
+        5 + count
+    );
+    assert_eq!((far, code), (wanted.as_str(), "code 0"));
+}
+
+/// Headers may say anything.
+#[test]
+fn what_a_forged_header_says_cannot_move_a_terminal() {
+    let cluster = cluster();
+    let odd = "\u{1b}[2J\u{9b}2J\u{202e}\u{2028}\u{200b}\u{feff}";
+    put(
+        &cluster,
+        odd.as_bytes(),
+        odd.as_bytes(),
+        &Told { class: odd, reason: odd, plugin: odd, topic: odd, ..REJECTED },
+    );
+    let at = ["g.toml", "--at", "0:5"];
+    for command in [&["list"][..], &["show"], &["replay", "--to", "origin"], &["replay", "--to", "plugin"]] {
+        let ended = run(&cluster, &[command, &at].concat());
+        let found: Vec<char> = odd.chars().filter(|c| !c.is_ascii_graphic() && ended.printed().contains(*c)).collect();
+        assert!(found.is_empty() && ended.printed().contains("u{1b}[2J"), "{command:?}: {found:?} {ended:#?}");
+    }
+    let ended = run(&cluster, &[&["list"][..], &at, &["--output", "json"]].concat());
+    assert_eq!(ended.good().json()[0]["first"]["reason"], odd);
+    assert_eq!(ended.json()[1]["summary"]["classes"], json!({ odd: 1 }));
 }
 
 /// Whoever writes to the topic that is read could choose any topic otherwise.

@@ -170,6 +170,8 @@ impl Replay {
     /// Says what was replayed, what was not, and where to go on.
     fn report(&self, ended: Result<(), Exit>, console: &mut Console) -> Result<Exit, Exit> {
         let Progress { replayed, refused, .. } = self.progress;
+        // What is said below is not what somebody did not want to hear.
+        let is_unheard = console.is_unheard();
         let words = format!("{}; {}", self.words(), self.session.words());
         match self.output {
             Output::Json if self.to != Target::Stdout => console.say_json(&self.line()),
@@ -178,11 +180,15 @@ impl Replay {
             Output::Json | Output::Text => console.complain("info", words),
         }
         let flags = self.progress.flags();
+        if ended.is_ok() && is_unheard {
+            console.complain("info", self.unheard(&flags));
+        }
         match ended {
             Ok(()) if refused > 0 => Err(Exit::because(
                 exit::UNEXPECTED,
                 format!("{refused} of {} were not replayed, for the reasons in the lines above", replayed + refused),
             )),
+            Ok(()) if is_unheard => Ok(Exit::clean()),
             Ok(()) => self.session.missing().map_or(Ok(Exit::clean()), Err),
             Err(exit) => {
                 let why = exit.why().unwrap_or_default();
@@ -203,6 +209,21 @@ impl Replay {
                 ))
             }
         }
+    }
+
+    /// What is to be known where nobody read to the end: what lay in a pipe was perhaps not read.
+    fn unheard(&self, flags: &str) -> String {
+        let count = self.progress.replayed;
+        let printed = match &self.way {
+            Way::Print => format!("at most the first {count} were read, the last of them perhaps not"),
+            Way::Call(_) | Way::Tell | Way::Write(_) => "what lies behind that was left alone".to_owned(),
+        };
+        let go_on = if flags.is_empty() {
+            String::new()
+        } else {
+            format!("; to go on behind them: the same command with {flags}{}", self.session.instead())
+        };
+        format!("nobody reads stdout any more; {printed}{go_on}")
     }
 
     /// What became of them, for people.
