@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_core::io::Input;
 use gristmill_core::record::{RecordFacts, Topic};
+use gristmill_decode::STACK_BYTES;
 use gristmill_kafka::{Credit, Lease, RecordBody};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -62,7 +63,9 @@ impl Stage {
         // What is in it is fetched, and bounded as such.
         let (inputs, given) = channel();
         let decoding = Decoding { formats, credit: Arc::new(Credit::new(bytes_max)), tell };
-        std::thread::Builder::new().name("decode".to_owned()).spawn(move || decoding.run(&given))?;
+        // With the most that decoding takes, so that no record needs more; what is not used costs nothing.
+        let thread = std::thread::Builder::new().name("decode".to_owned()).stack_size(STACK_BYTES + (1 << 20));
+        thread.spawn(move || decoding.run(&given))?;
         Ok(Self { inputs })
     }
 

@@ -12,6 +12,7 @@ use crate::avro::AvroSchema;
 use crate::failure::short;
 use crate::json_schema::JsonSchema;
 use crate::protobuf::MessageFile;
+use crate::stack::{STACK_BYTES, with_stack};
 use crate::wire::SchemaId;
 
 /// How much of a name is told.
@@ -54,7 +55,8 @@ pub(super) fn fetch(client: &Client, id: SchemaId, settings: &RegistrySettings) 
         closure.add(reference, 1)?;
     }
     let bytes = closure.others.iter().map(|other| other.text.len()).sum::<usize>() + main.schema.len();
-    let schema = compile(&main, &closure.others).map_err(Fault::unusable)?;
+    // References lead into each other, and each is nested as deeply as it may be.
+    let schema = with_stack(STACK_BYTES, || compile(&main, &closure.others)).map_err(Fault::unusable)?;
     Ok(Fetched { schema, bytes })
 }
 
