@@ -85,8 +85,13 @@ fn a_schema_registry_that_does_not_answer_as_one_is_named() {
             .replace("127.0.0.1:1\"", &format!("{}\"", cluster.bootstrap_servers()));
         Run::new().file("g.toml", text).with(&["check", "g.toml", "--online"])
     };
-    check("http://127.0.0.1:1")
-        .refused(69, &["schema_registry: the registry cannot be reached: ", "correct schema_registry"]);
+    check("http://127.0.0.1:2").refused(
+        69,
+        &[
+            "schema_registry: the registry at http://127.0.0.1:2 cannot be reached: connection refused",
+            "correct schema_registry",
+        ],
+    );
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let answering = std::thread::spawn(move || {
@@ -96,6 +101,6 @@ fn a_schema_registry_that_does_not_answer_as_one_is_named() {
         let _ = stream.read(&mut head).unwrap();
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello").unwrap();
     });
-    check(&url).refused(69, &["what answers is no schema registry"]);
+    check(&url).refused(69, &[&format!("what answers at {url} is no schema registry")]);
     answering.join().unwrap();
 }

@@ -16,6 +16,7 @@ use crate::json_schema::JsonSchema;
 use crate::limits::Limits;
 use crate::protobuf::{self, MessageType};
 use crate::registry::{Registry, Schema};
+use crate::stack::{STACK_BYTES, with_stack};
 use crate::{Reason, schema_file, wire};
 
 /// Decodes keys or values of one format. Threads may share it.
@@ -158,6 +159,7 @@ fn from_file<B, T>(
     parse: impl FnOnce(B) -> Result<T, String>,
 ) -> Result<T, FormatError> {
     let content = read(path).map_err(|source| FormatError::Read { path: path.to_owned(), source })?;
-    let parsed = contained(|| parse(content)).unwrap_or_else(|| Err("it breaks the parser".to_owned()));
+    let parsed = contained(|| with_stack(STACK_BYTES, || parse(content)))
+        .unwrap_or_else(|| Err("it breaks the parser".to_owned()));
     parsed.map_err(|reason| FormatError::Schema { path: path.to_owned(), reason: Reason::new(reason) })
 }

@@ -91,11 +91,18 @@ pub(crate) fn excerpt(bytes: &[u8]) -> String {
     }
 }
 
-/// The first characters of a name that somebody else chose, escaped.
+/// The first characters of a name that somebody else chose. What does not print is escaped.
 pub(crate) fn short(name: &str, chars_max: usize) -> String {
     let cut = name.char_indices().nth(chars_max).map(|(end, _)| end);
     let mark = if cut.is_some() { "…" } else { "" };
-    format!("{}{mark}", name[..cut.unwrap_or(name.len())].escape_debug())
+    let mut shown = String::new();
+    for c in name[..cut.unwrap_or(name.len())].chars() {
+        match c {
+            '"' | '\'' | '\\' => shown.push(c),
+            _ => shown.extend(c.escape_debug()),
+        }
+    }
+    shown + mark
 }
 
 /// An error with its causes, where it does not name them itself.
@@ -131,5 +138,6 @@ mod tests {
         assert_eq!(excerpt(&[b'x'; 33]), format!("\"{}\"…", "x".repeat(32)));
         assert_eq!(excerpt(&[b'x'; 32]), format!("\"{}\"", "x".repeat(32)));
         assert_eq!(short("a\u{1b}ééé", 3), "a\\u{1b}é…");
+        assert_eq!(short("\"name\" is it's \\d", 99), "\"name\" is it's \\d");
     }
 }

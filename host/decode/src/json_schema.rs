@@ -3,16 +3,20 @@
 //! The draft is the one that the schema names, or 2020-12. Nothing is fetched: what a `$ref` names stands in the schema itself, is a
 //! known meta-schema, or was handed in beside it. It does not know where schemas come from.
 
+mod hops;
+
 use std::collections::HashMap;
 use std::error::Error;
 
 use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError, Validator};
 use serde_json::Value;
 
+use self::hops::Hops;
 use crate::contain::contained;
 use crate::failure::short;
 use crate::json;
 use crate::limits::Limits;
+use crate::stack::{STACK_BYTES, with_stack};
 
 /// How many broken rules are told.
 const RULES_MAX: usize = 3;
@@ -20,15 +24,24 @@ const RULES_MAX: usize = 3;
 /// How much is told of the path to a value, of the path to a rule, and of the rule.
 const PART_CHARS_MAX: usize = 90;
 
-/// Up to this size all broken rules are looked for, beyond it the first: each of millions of items may break one.
-const LISTED_BYTES_MAX: usize = 64 << 10;
+/// Up to this product of a text's bytes and the keywords in place (and one) all broken rules are looked for, beyond it the first: the
+/// validator hands them out all at once, and each of many items may break one under each branch.
+const LISTED_PRODUCT_MAX: usize = 64 << 10;
+
+/// Up to this size the first broken rule is looked for also where the schema has an `anyOf` or `oneOf`: for one that does not hold, the
+/// validator lists all that is wrong under each of its schemas.
+const TOLD_BYTES_MAX: usize = 256 << 10;
 
 /// How much a pattern of a schema may go back and forth over a text; beyond it the text does not match.
 const BACKTRACKS_MAX: usize = 100_000;
 
 /// A schema to check with.
 #[derive(Debug)]
-pub(crate) struct JsonSchema(Validator);
+pub(crate) struct JsonSchema {
+    /// There until it is dropped.
+    validator: Option<Validator>,
+    hops: Hops,
+}
 
 impl JsonSchema {
     /// Compiles a schema, with those that it refers to by name.
@@ -39,10 +52,13 @@ impl JsonSchema {
         let schema = parse(text)?;
         let others = references.iter().map(|(name, text)| Ok(((*name).to_owned(), parse(text)?)));
         let others = Others(others.collect::<Result<_, String>>()?);
+        let hops = Hops::count(others.0.values().chain([&schema]))?;
         let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS_MAX);
         let options = jsonschema::options().with_retriever(others).with_pattern_options(patterns);
-        let compiled = options.build(&schema);
-        compiled.map(Self).map_err(|error| format!("it is not a JSON Schema: {}", described(&error)))
+        // It follows eight references at a time, each into a schema that is nested as deeply as JSON is read.
+        let compiled = with_stack(STACK_BYTES, || options.build(&schema));
+        let validator = Some(compiled.map_err(|error| format!("it is not a JSON Schema: {}", described(&error)))?);
+        Ok(Self { validator, hops })
     }
 
     /// Checks a JSON text.
@@ -52,8 +68,9 @@ impl JsonSchema {
     pub(crate) fn check(&self, bytes: &[u8], limits: Limits) -> Result<(), String> {
         // A number that no machine type holds is JSON, and cannot be compared with a rule: it is refused here.
         let value: Value = serde_json::from_slice(bytes).map_err(|error| json::not_json(bytes, &error))?;
-        json::check_depth(bytes, limits)?;
-        let broken = contained(|| self.broken(&value, bytes.len())).ok_or("the schema cannot be applied to it")?;
+        json::check_depth(bytes, self.hops.limit(limits)).map_err(|_| self.hops.too_deep(limits))?;
+        let check = || with_stack(self.hops.stack_bytes(limits), || self.broken(&value, bytes.len()));
+        let broken = contained(check).ok_or("the schema cannot be applied to it")?;
         match broken {
             None => Ok(()),
             Some(rules) => Err(format!("it breaks its schema: {rules}")),
@@ -62,16 +79,35 @@ impl JsonSchema {
 
     /// The rules that are broken, if any are.
     fn broken(&self, value: &Value, bytes: usize) -> Option<String> {
-        let first = self.0.validate(value).err()?;
-        if bytes > LISTED_BYTES_MAX {
-            return Some(described(&first));
+        let validator = self.validator.as_ref()?;
+        if validator.is_valid(value) {
+            return None;
         }
-        let all: Vec<_> = self.0.iter_errors(value).collect();
-        let mut told: Vec<String> = all.iter().take(RULES_MAX).map(described).collect();
-        if let Some(more) = all.len().checked_sub(RULES_MAX).filter(|more| *more > 0) {
+        if bytes > TOLD_BYTES_MAX && self.hops.has_branches() {
+            return Some(format!("which rule is told of texts up to {TOLD_BYTES_MAX} bytes"));
+        }
+        if bytes.saturating_mul(self.hops.keywords() + 1) > LISTED_PRODUCT_MAX {
+            return validator.validate(value).err().map(|first| described(&first));
+        }
+        let (mut told, mut count) = (Vec::new(), 0_usize);
+        for error in validator.iter_errors(value) {
+            if count < RULES_MAX {
+                told.push(described(&error));
+            }
+            count += 1;
+        }
+        if let Some(more) = count.checked_sub(RULES_MAX).filter(|more| *more > 0) {
             told.push(format!("and {more} more"));
         }
         Some(told.join("; "))
+    }
+}
+
+/// A chain of references is dropped link by link, each inside of the one before.
+impl Drop for JsonSchema {
+    fn drop(&mut self) {
+        let validator = self.validator.take();
+        with_stack(self.hops.stack_bytes(Limits::default()), || drop(validator));
     }
 }
 
@@ -136,6 +172,13 @@ mod tests {
     fn of_a_large_text_the_first_broken_rule_is_told() {
         let reason = reason(PERSON, &format!(r#"{{"name":"a","tags":[{}]}}"#, ["1"; 100_000].join(",")));
         assert!(reason.contains("/tags/0: ") && !reason.contains("more"), "{reason}");
+    }
+
+    #[test]
+    fn of_a_large_text_no_list_is_made_either_where_no_branch_holds() {
+        let schema = r#"{"anyOf":[{"items":{"type":"string"}},{"type":"null"}]}"#;
+        assert!(reason(schema, &format!("[{}]", ["1"; 10].join(","))).contains("(/anyOf)"));
+        assert!(reason(schema, &format!("[{}]", ["1"; 200_000].join(","))).contains("texts up to 262144 bytes"));
     }
 
     #[test]

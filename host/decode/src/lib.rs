@@ -32,6 +32,7 @@ mod limits;
 pub mod protobuf;
 mod registry;
 mod schema_file;
+mod stack;
 mod wire;
 
 pub use decoder::Decoder;
@@ -39,3 +40,4 @@ pub use failure::{Failure, REASON_BYTES_MAX, Reason};
 pub use format::{Format, FormatError, MessageSource, Source};
 pub use limits::Limits;
 pub use registry::{ReachError, Registry, RegistryAuth, RegistryError, RegistrySettings, Secret};
+pub use stack::STACK_BYTES;

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | `settings` | what an operator says about the registry |
 //! | `client`, `tls` | one request: no redirects, no proxies, so many bytes, so much time |
+//! | `site` | where it is, and what must not be told of it |
 //! | `answer` | what an answer means |
 //! | `closure` | a schema with all that it refers to, within bounds, and its compilation |
 //! | `shelf` | what is known about ids, and which are known to be unknown |
@@ -17,6 +18,7 @@ mod closure;
 mod outage;
 mod settings;
 mod shelf;
+mod site;
 mod tls;
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -133,7 +135,8 @@ impl Registry {
 
     fn ask(&self, id: SchemaId) -> Result<closure::Fetched, Fault> {
         let broken = || Err(Fault::Unusable(Reason::new("it breaks the parser")));
-        contained(|| closure::fetch(&self.client, id, &self.settings)).unwrap_or_else(broken)
+        let fetched = contained(|| closure::fetch(&self.client, id, &self.settings)).unwrap_or_else(broken);
+        fetched.map_err(|fault| fault.blotted(self.client.site()))
     }
 
     /// The state. No thread leaves it half changed, whatever it broke on.

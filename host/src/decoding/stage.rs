@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_core::io::Input;
 use gristmill_core::record::{RecordFacts, Topic};
-use gristmill_decode::Registry;
+use gristmill_decode::{Registry, STACK_BYTES};
 use gristmill_kafka::{Credit, Lease, RecordBody};
 use tokio::sync::mpsc::UnboundedSender;
 
@@ -69,7 +69,8 @@ impl Stage {
         let (inputs, given) = channel();
         let registry = formats.registry().cloned();
         let decoding = Decoding { formats, credit: Arc::new(Credit::new(bytes_max)), tell };
-        let builder = std::thread::Builder::new().name("decode".to_owned());
+        // With the most that decoding takes, so that no record needs more; what is not used costs nothing.
+        let builder = std::thread::Builder::new().name("decode".to_owned()).stack_size(STACK_BYTES + (1 << 20));
         let thread = builder.spawn(move || decoding.run(&given))?.thread().clone();
         Ok(Self { inputs, thread, registry })
     }

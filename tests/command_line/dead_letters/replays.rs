@@ -108,10 +108,16 @@ fn the_plugin_gets_what_its_topics_say_and_what_does_not_decode_is_named() {
     ended.refused(1, &["1 of 3 were not replayed"]);
     assert!(ended.stderr.starts_with("0:1 is not replayed: it does not decode: the value: "), "{ended:#?}");
     assert!(ended.stdout.starts_with("batch 1: ok (2 records, "), "{ended:#?}");
-    let registry = "[topics.orders]\nvalue_format = \"avro\"\n[schema_registry]\nurl = \"http://127.0.0.1:1\"\n[start]\n\
+    let registry = "[topics.orders]\nvalue_format = \"avro\"\n[schema_registry]\nurl = \"http://127.0.0.1:2\"\n[start]\n\
                     wait = \"3s\"";
     put(&cluster, b"e", b"\0\0\0\0\x07\x0e", &REJECTED);
-    replay(registry).refused(69, &["schema 7: the registry cannot be reached", "look at the schema registry"]);
+    replay(registry).refused(
+        69,
+        &[
+            "schema 7: the registry at http://127.0.0.1:2 cannot be reached: connection refused",
+            "look at the schema registry",
+        ],
+    );
 }
 
 #[test]

@@ -11,6 +11,7 @@ use crate::failure::{excerpt, short};
 use crate::json::check_utf8;
 use crate::json_text::{Exceeded, JsonText};
 use crate::limits::Limits;
+use crate::stack::{WALK_BYTES, with_stack};
 use crate::wire::split_zigzag;
 
 /// How much of the path to a value is told: its innermost steps.
@@ -25,7 +26,8 @@ const NAME_CHARS_MAX: usize = 24;
 /// Says what is wrong with it, and at which value.
 pub(crate) fn decode(schema: &AvroSchema, datum: &[u8], limits: Limits) -> Result<Vec<u8>, String> {
     let mut walk = Walk { schema, rest: datum, out: JsonText::new(datum.len(), limits) };
-    walk.value(schema.root(), 0).map_err(|wrong| format!("it is not Avro of its schema: {wrong}"))?;
+    with_stack(WALK_BYTES, || walk.value(schema.root(), 0))
+        .map_err(|wrong| format!("it is not Avro of its schema: {wrong}"))?;
     if !walk.rest.is_empty() {
         let (left, all) = (walk.rest.len(), datum.len());
         return Err(format!("it is not Avro of its schema: {left} of {all} bytes are left over"));

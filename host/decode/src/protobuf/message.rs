@@ -8,6 +8,7 @@ use crate::contain::contained;
 use crate::failure::{short, with_causes};
 use crate::json_text::{JsonText, SerializeInto, Shallow};
 use crate::limits::Limits;
+use crate::stack::{WALK_BYTES, with_stack};
 
 /// How many types are named where one is missing.
 const NAMED_MAX: usize = 8;
@@ -44,7 +45,8 @@ impl MessageType {
 /// # Errors
 /// Says what is wrong with it.
 pub(crate) fn decode(message: &MessageType, bytes: &[u8], limits: Limits) -> Result<Vec<u8>, String> {
-    contained(|| decoded(message, bytes, limits)).unwrap_or_else(|| Err("it breaks the decoder".to_owned()))
+    let work = || with_stack(WALK_BYTES, || decoded(message, bytes, limits));
+    contained(work).unwrap_or_else(|| Err("it breaks the decoder".to_owned()))
 }
 
 fn decoded(message: &MessageType, bytes: &[u8], limits: Limits) -> Result<Vec<u8>, String> {

@@ -3,18 +3,20 @@
 //! It does not know what the answers are needed for, and decides nothing about asking again.
 
 use std::fmt::{self, Write as _};
+use std::io::{self, Read as _};
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use ureq::http::header::{AUTHORIZATION, HeaderValue, RETRY_AFTER};
+use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use ureq::http::{HeaderMap, Uri};
 use ureq::unversioned::resolver::DefaultResolver;
 use ureq::unversioned::transport::{Connector, TcpConnector};
 use ureq::{Agent, Error};
 
-use super::answer::{self, Fault, Registered};
+use super::answer::{self, Answer, Fault, Registered};
 use super::settings::{RegistryAuth, RegistryError, RegistrySettings};
+use super::site::Site;
 use super::tls::TlsConnector;
 use crate::wire::SchemaId;
 
@@ -27,8 +29,7 @@ const HEAD_BYTES_MAX: usize = 32 << 10;
 /// A client of one registry.
 pub(super) struct Client {
     agent: Agent,
-    /// Its address without a slash at the end.
-    base: String,
+    site: Site,
     authorization: Option<HeaderValue>,
     request_time_max: Duration,
     answer_bytes_max: usize,
@@ -38,6 +39,8 @@ impl Client {
     pub(super) fn new(settings: &RegistrySettings) -> Result<Self, RegistryError> {
         let base = base(&settings.url)?;
         let authorization = settings.auth.as_ref().map(authorization).transpose()?;
+        let header = authorization.as_ref().and_then(|header| header.to_str().ok());
+        let site = Site::new(base, settings.auth.as_ref(), header);
         let connector = ().chain(TcpConnector::default()).chain(TlsConnector::new(settings.ca_file.as_deref())?);
         let config = Agent::config_builder()
             .http_status_as_error(false)
@@ -50,7 +53,7 @@ impl Client {
             .build();
         Ok(Self {
             agent: Agent::with_parts(config, connector, DefaultResolver::default()),
-            base,
+            site,
             authorization,
             request_time_max: settings.request_time_max,
             answer_bytes_max: settings.answer_bytes_max,
@@ -67,41 +70,79 @@ impl Client {
         self.fetch(&format!("/subjects/{}/versions/{version}", segment(subject)), time_max)
     }
 
+    /// Where it is.
+    pub(super) fn site(&self) -> &Site {
+        &self.site
+    }
+
     fn fetch(&self, path: &str, time_max: Duration) -> Result<Registered, Fault> {
-        let mut request = self.agent.get(format!("{}{path}", self.base));
+        let time_max = time_max.min(self.request_time_max);
+        let answer = self.answer(path, time_max).map_err(|error| self.not_reached(&error, time_max))?;
+        answer::read(&self.site, &answer, self.answer_bytes_max)
+    }
+
+    fn answer(&self, path: &str, time_max: Duration) -> Result<Answer, Error> {
+        let mut request = self.agent.get(format!("{}{path}", self.site.url()));
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization);
         }
-        let time_max = time_max.min(self.request_time_max);
-        let mut response =
-            request.config().timeout_global(Some(time_max)).build().call().map_err(|error| not_reached(&error))?;
-        let retry_after = retry_after(response.headers());
+        let mut response = request.config().timeout_global(Some(time_max)).build().call()?;
+        let (retry_after, is_json) = (retry_after(response.headers()), is_json(response.headers()));
         let status = response.status().as_u16();
         // One byte more, so that a text of exactly the largest size is not taken for a larger one.
         let limit = self.answer_bytes_max as u64 + 1;
-        let body = match response.body_mut().with_config().limit(limit).read_to_vec() {
-            Ok(body) if body.len() <= self.answer_bytes_max => body,
-            // An error page of that size says no more than its status does.
-            Ok(_) | Err(Error::BodyExceedsLimit(_)) if status != 200 => Vec::new(),
-            Ok(_) | Err(Error::BodyExceedsLimit(_)) => {
-                let max = self.answer_bytes_max;
-                return Err(Fault::unusable(format_args!("its schema has more than {max} bytes")));
+        let mut body = Vec::new();
+        response.body_mut().as_reader().take(limit).read_to_end(&mut body)?;
+        Ok(Answer { status, retry_after, is_json, body })
+    }
+
+    fn not_reached(&self, error: &Error, time_max: Duration) -> Fault {
+        let site = &self.site;
+        let found = match error {
+            Error::Timeout(_) if time_max == self.request_time_max => {
+                return Fault::unavailable(format_args!(
+                    "the registry at {site} did not answer within {time_max:?} (schema_registry.timeout)"
+                ));
             }
-            Err(error) => return Err(not_reached(&error)),
+            Error::Timeout(_) => {
+                return Fault::unavailable(format_args!(
+                    "the registry at {site} took too long for a schema with all that it refers to"
+                ));
+            }
+            Error::HostNotFound => "its name is not known".to_owned(),
+            Error::Io(error) => words(error),
+            error => error.to_string(),
         };
-        answer::read(status, retry_after, &body)
+        Fault::unavailable(format_args!("the registry at {site} cannot be reached: {}", self.site.blot(&found)))
     }
 }
 
 /// The address and what else may be told of a client: not who we are.
 impl fmt::Debug for Client {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Client").field("base", &self.base).finish_non_exhaustive()
+        f.debug_struct("Client").field("site", &self.site).finish_non_exhaustive()
     }
 }
 
-fn not_reached(error: &Error) -> Fault {
-    Fault::unavailable(format_args!("the registry cannot be reached: {error}"))
+/// What the system says about a connection, in words where it has some for it.
+fn words(error: &io::Error) -> String {
+    use io::ErrorKind as Kind;
+    match error.kind() {
+        kind @ (Kind::ConnectionRefused
+        | Kind::ConnectionReset
+        | Kind::ConnectionAborted
+        | Kind::HostUnreachable
+        | Kind::NetworkUnreachable
+        | Kind::BrokenPipe
+        | Kind::UnexpectedEof) => kind.to_string(),
+        _ => error.to_string(),
+    }
+}
+
+/// True where the answer says that it is JSON, of whatever kind.
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    kind.is_some_and(|kind| kind.to_ascii_lowercase().contains("json"))
 }
 
 /// The address without a slash at the end.

@@ -12,6 +12,7 @@ use crate::avro::AvroSchema;
 use crate::failure::short;
 use crate::json_schema::JsonSchema;
 use crate::protobuf::MessageFile;
+use crate::stack::{STACK_BYTES, with_stack};
 use crate::wire::SchemaId;
 
 /// How much of a name is told.
@@ -48,13 +49,14 @@ pub(super) struct Fetched {
 /// Why there is none.
 pub(super) fn fetch(client: &Client, id: SchemaId, settings: &RegistrySettings) -> Result<Fetched, Fault> {
     let until = Instant::now() + settings.answer_time_max;
-    let main = client.schema(id, left(until)?)?;
+    let main = client.schema(id, left(client, until)?)?;
     let mut closure = Closure { client, settings, until, others: Vec::new(), places: HashMap::new() };
     for reference in &main.references {
         closure.add(reference, 1)?;
     }
     let bytes = closure.others.iter().map(|other| other.text.len()).sum::<usize>() + main.schema.len();
-    let schema = compile(&main, &closure.others).map_err(Fault::unusable)?;
+    // References lead into each other, and each is nested as deeply as it may be.
+    let schema = with_stack(STACK_BYTES, || compile(&main, &closure.others)).map_err(Fault::unusable)?;
     Ok(Fetched { schema, bytes })
 }
 
@@ -101,11 +103,12 @@ impl Closure<'_> {
             return Err(Fault::unusable(format_args!("it refers to more than {max} schemas")));
         }
         self.places.insert(place.clone(), Progress::Begun);
-        let registered = self.client.version(subject, *version, left(self.until)?).map_err(|fault| match fault {
-            // The id is there, and what it stands for does not change: asking again in a second would not help.
-            Fault::Missing(reason) => Fault::unusable(format_args!("it refers to {}: {reason}", shown())),
-            Fault::Unusable(_) | Fault::Unavailable { .. } => fault,
-        })?;
+        let registered =
+            self.client.version(subject, *version, left(self.client, self.until)?).map_err(|fault| match fault {
+                // The id is there, and what it stands for does not change: asking again in a second would not help.
+                Fault::Missing(reason) => Fault::unusable(format_args!("it refers to {}: {reason}", shown())),
+                Fault::Unusable(_) | Fault::Unavailable { .. } => fault,
+            })?;
         for inner in &registered.references {
             self.add(inner, depth + 1)?;
         }
@@ -116,9 +119,12 @@ impl Closure<'_> {
 }
 
 /// The time that is left.
-fn left(until: Instant) -> Result<Duration, Fault> {
+fn left(client: &Client, until: Instant) -> Result<Duration, Fault> {
     let left = until.saturating_duration_since(Instant::now());
-    let late = || Fault::unavailable("the registry took too long for a schema with all that it refers to");
+    let late = || {
+        let site = client.site();
+        Fault::unavailable(format_args!("the registry at {site} took too long for a schema with all that it refers to"))
+    };
     Some(left).filter(|left| !left.is_zero()).ok_or_else(late)
 }
 

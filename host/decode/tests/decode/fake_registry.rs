@@ -20,6 +20,10 @@ pub(crate) enum Reply {
     Json(u16, Value),
     /// A status, further lines of the head, and a body.
     Plain(u16, &'static str, &'static str),
+    /// A status, and the header of the request that says who asks, in the words of a registry.
+    Repeating(u16),
+    /// A page of that many bytes, as proxies have them.
+    Page(usize),
     /// Bytes that need not be HTTP.
     Bytes(&'static [u8]),
     /// The beginning of a good answer, which then goes on for ever.
@@ -52,6 +56,10 @@ impl Reply {
         Self::Json(404, json!({ "error_code": 40403, "message": "Schema not found" }))
     }
 }
+
+/// How an answer of a registry begins that does not end.
+const ENDLESS: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: application/vnd.schemaregistry.v1+json\r\n\
+    Content-Length: 104857600\r\n\r\n{\"schema\":\"";
 
 /// What is remembered of a request.
 #[derive(Clone, Debug)]
@@ -184,7 +192,16 @@ fn serve_one(shared: &Shared, stream: &mut (impl Read + Write)) -> io::Result<()
     }
     shared.asked.lock().unwrap().push(Asked { path: path.clone(), authorization, at: Instant::now() });
     let reply = shared.replies.lock().unwrap().get(&path).cloned().unwrap_or_else(Reply::missing);
+    if let Reply::Repeating(status) = reply {
+        let message = format!("no such user: {}", authorization_of(shared));
+        return send_body(stream, status, "", &json!({ "error_code": 40101, "message": message }).to_string());
+    }
     send(shared, stream, reply)
+}
+
+/// What the last request said about who asks.
+fn authorization_of(shared: &Shared) -> String {
+    shared.asked.lock().unwrap().last().and_then(|asked| asked.authorization.clone()).unwrap_or_default()
 }
 
 /// Answers one request on a connection with that reply, whatever it is.
@@ -198,13 +215,18 @@ fn send(shared: &Shared, stream: &mut impl Write, reply: Reply) -> io::Result<()
     match reply {
         Reply::Json(status, body) => send_body(stream, status, "", &body.to_string()),
         Reply::Plain(status, head, body) => send_body(stream, status, head, body),
+        Reply::Repeating(status) => send_body(stream, status, "", ""),
+        Reply::Page(bytes) => {
+            let head = "Content-Type: text/html\r\n";
+            send_body(stream, 200, head, &"<html> ".repeat(bytes / 7))
+        }
         Reply::Bytes(bytes) => stream.write_all(bytes),
         Reply::After(barrier, body) => {
             barrier.wait();
             send_body(stream, 200, "", &body.to_string())
         }
         Reply::Endless => {
-            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 104857600\r\n\r\n{\"schema\":\"")?;
+            stream.write_all(ENDLESS)?;
             // 100 MB, or until the client has had enough.
             (0..1600).try_for_each(|_| stream.write_all(&[b'x'; 65536]))
         }

@@ -38,6 +38,7 @@ fn answers_that_say_nothing_about_the_schema_are_not_the_fault_of_the_record() {
         (Reply::Plain(200, "", "<html>"), "no schema registry"),
         (Reply::Plain(200, "", "{\"schema\":7}"), "no schema registry"),
         (Reply::Plain(200, "", ""), "no schema registry"),
+        (Reply::Page(2 << 20), "no schema registry"),
         (Reply::Bytes(b"garbage\r\n\r\n\x00\xff"), "cannot be reached"),
         (Reply::Bytes(b""), "cannot be reached"),
         (Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"schema\""), "cannot be reached"),
@@ -47,6 +48,7 @@ fn answers_that_say_nothing_about_the_schema_are_not_the_fault_of_the_record() {
         registry.answer_id(7, reply.clone());
         let reason = unavailable(&avro(&registry), &framed(7, &[2]));
         assert!(reason.contains(part) && reason.starts_with("schema 7: "), "{reply:?}: {reason}");
+        assert!(reason.contains(&format!(" at {} ", registry.url())), "{reason}");
         assert_eq!(registry.asked().len(), 1, "nobody follows or repeats it");
     }
 }
@@ -88,7 +90,8 @@ fn an_answer_that_does_not_come_is_waited_for_within_a_bound() {
             RegistrySettings { request_time_max: Duration::from_millis(300), ..RegistrySettings::new(registry.url()) };
         let begun = Instant::now();
         let reason = unavailable(&decoder(&Format::Avro(Source::Registry), &client(settings)), &framed(7, &[2]));
-        assert!(reason.contains("cannot be reached") && reason.contains("timeout"), "{reason}");
+        let told = format!("the registry at {} did not answer within 300ms (schema_registry.timeout)", registry.url());
+        assert!(reason.contains(&told), "{reason}");
         assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     }
 }
@@ -199,4 +202,23 @@ fn a_registry_is_told_who_we_are_and_nobody_else_is() {
     registry.answer_id(2, Reply::Plain(302, location, ""));
     unavailable(&avro(&registry), &framed(2, &[2]));
     assert_eq!(thief.asked().len(), 0);
+}
+
+#[test]
+fn what_we_say_about_ourselves_is_not_told_though_the_registry_repeats_it() {
+    let auths = [
+        RegistryAuth::Basic { user: "bob".to_owned(), password: Secret::new("hunter2") },
+        RegistryAuth::Bearer(Secret::new("Ym9iOmh1bnRlcjI=")),
+    ];
+    for auth in auths {
+        let registry = FakeRegistry::new();
+        (7..10).for_each(|id| registry.answer_id(id, Reply::Repeating([401, 500, 200][id as usize - 7])));
+        for id in 7..10 {
+            let settings = RegistrySettings { auth: Some(auth.clone()), ..RegistrySettings::new(registry.url()) };
+            let avro = decoder(&Format::Avro(Source::Registry), &client(settings));
+            let reason = unavailable(&avro, &framed(id, &[2]));
+            assert!(!reason.contains("Ym9i") && !reason.contains("hunter2"), "{reason}");
+            assert!(id == 9 || reason.contains("no such user: ***"), "{reason}");
+        }
+    }
 }

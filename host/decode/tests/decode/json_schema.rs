@@ -1,6 +1,9 @@
 //! JSON Schema by file and by registry. What rules mean is tested where they are applied.
+//!
+//! Tests run on threads with a stack of two mebibytes: what needs more has to get it by itself.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::time::Instant;
 
 use gristmill_decode::{Format, Source};
@@ -32,4 +35,64 @@ fn a_registered_schema_checks_what_follows_its_id_and_hands_that_on() {
     let reason = undecodable(&decoder, &framed(3, br#"[{"nam":1}]"#));
     assert!(reason.starts_with("with schema 3: ") && reason.contains("/0: "), "{reason}");
     assert_eq!(registry.asked().len(), 2);
+}
+
+/// Definitions that lead to each other, so many, and at the end to that one.
+fn chain(count: usize, link: impl Fn(&str) -> String, end: &str) -> String {
+    let mut text = String::from("{\"$ref\":\"#/$defs/d0\",\"$defs\":{");
+    for at in 0..count {
+        let next = format!("{{\"$ref\":\"#/$defs/d{}\"}}", at + 1);
+        write!(text, "\"d{at}\":{},", link(&next)).unwrap();
+    }
+    write!(text, "\"d{count}\":{end}}}}}").unwrap();
+    text
+}
+
+/// An object in an object, so many.
+fn nested(depth: usize) -> Vec<u8> {
+    format!("{}{{}}{}", "{\"a\":".repeat(depth - 1), "}".repeat(depth - 1)).into_bytes()
+}
+
+#[test]
+fn a_long_chain_of_references_is_followed_and_a_longer_one_refused() {
+    let registry = FakeRegistry::new();
+    let text = |count| chain(count, str::to_owned, PERSON);
+    registry.answer_id(1, Reply::schema("JSON", &text(4000)));
+    // With the one at the top that is as many as there may be.
+    registry.answer_id(2, Reply::schema("JSON", &text(9999)));
+    registry.answer_id(3, Reply::schema("JSON", &text(10_000)));
+    let decoder = fake_registry::decoder(&Format::JsonSchema(Source::Registry), &registry.client());
+    for id in [1, 2] {
+        assert!(decoder.decode(&framed(id, br#"{"name":1}"#), Instant::now()).is_ok());
+        assert!(undecodable(&decoder, &framed(id, b"{}")).contains("the whole: "));
+    }
+    let reason = undecodable(&decoder, &framed(3, b"{}"));
+    assert!(reason.contains("it has 10001 keywords") && reason.contains("at most 10000"), "{reason}");
+    let reason = undecodable(&decoder, &framed(2, &nested(5)));
+    assert!(reason.contains("deeper than 4 levels") && reason.contains("10000 keywords"), "{reason}");
+}
+
+#[test]
+fn references_times_levels_are_followed_as_far_as_both_may_go() {
+    let registry = FakeRegistry::new();
+    let end = r##"{"type":"object","additionalProperties":{"$ref":"#/$defs/d0"}}"##;
+    let links: [fn(&str) -> String; 3] = [
+        |next| format!("{{\"allOf\":[{next}]}}"),
+        |next| format!("{{\"anyOf\":[{next},{{\"type\":\"null\"}}]}}"),
+        |next| format!("{{\"oneOf\":[{{\"maxProperties\":0,\"minProperties\":1}},{next}]}}"),
+    ];
+    let decoder = fake_registry::decoder(&Format::JsonSchema(Source::Registry), &registry.client());
+    let mut id = 0;
+    for link in links {
+        // Two keywords in each link, and two more.
+        for (count, depth) in [(60, 99), (248, 99), (4999, 4)] {
+            id += 1;
+            registry.answer_id(id, Reply::schema("JSON", &chain(count, link, end)));
+            let record = framed(id, &nested(depth));
+            assert!(decoder.decode(&record, Instant::now()).is_ok(), "{count} {depth}");
+        }
+    }
+    let wrong = String::from_utf8(nested(98)).unwrap().replace("{}", "{\"a\":7}");
+    assert!(undecodable(&decoder, &framed(1, wrong.as_bytes())).contains("breaks its schema"));
+    assert!(undecodable(&decoder, &framed(3, &nested(5))).contains("deeper than 4 levels"));
 }
