@@ -31,8 +31,8 @@ use super::{ChoiceArgs, Found, Looked, Session, json};
 pub(in crate::cli) struct ReplayArgs {
     #[command(flatten)]
     choice: ChoiceArgs,
-    /// Where to: "origin", the topic that each came from; any other topic; "stdout", as JSON Lines that `gristmill call` reads; or
-    /// "plugin", the plugin of the configuration, where nothing is written or committed
+    /// Where to: "origin", the topic that each came from, if the pipeline reads it or --origin names it; any other topic; "stdout",
+    /// as JSON Lines that `gristmill call` reads; or "plugin", the plugin of the configuration, where nothing is written or committed
     #[arg(long, value_name = "TARGET")]
     to: Target,
     /// Replay everything, where nothing else chooses
