@@ -3,6 +3,7 @@
 //! Reads beside the pipeline's group: joins nothing and commits nothing. What is meant, and what is told of it, is decided in
 //! `dead_letters`.
 
+mod around;
 mod calling;
 mod json;
 mod replay;

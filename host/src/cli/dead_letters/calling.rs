@@ -18,8 +18,7 @@ use super::super::Output;
 use super::super::call::{self, Caller};
 use super::super::decoding;
 use super::LOOK_WAIT;
-use super::replay::{refuse, stopped};
-use super::writing::Around;
+use super::around::{Around, refuse, stopped};
 
 /// A plugin, and the batch that fills.
 pub(super) struct Calling {

@@ -3,27 +3,22 @@
 //! A dead-letter topic is not consumed: who replays twice replays again. What was not replayed is named, and the rest is.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::mpsc;
 
 use clap::Args;
 use gristmill_kafka::Outgoing;
 use serde::Serialize;
-use tokio::sync::mpsc::unbounded_channel;
 
 use crate::config::Config;
-use crate::dead_letters::{Letter, Position, Progress, at_origin};
+use crate::dead_letters::{Letter, Progress, at_origin};
 use crate::exit::{self, Exit};
 use crate::records::{FileHeader, FileRecord};
-use crate::signals::{self, Asked};
 
 use super::super::console::Console;
-use super::super::status::runtime;
 use super::super::{Output, OutputArgs};
+use super::around::{Around, Stop, refuse, stopped};
 use super::calling::Calling;
 use super::target::{Origins, Target};
-use super::writing::{Around, Writing};
+use super::writing::Writing;
 use super::{ChoiceArgs, Found, Looked, Session, json};
 
 /// Which dead letters, and where to.
@@ -270,11 +265,6 @@ impl Replay {
     }
 }
 
-/// How a replay ends that was asked to.
-pub(super) fn stopped() -> Exit {
-    Exit::because(exit::DEADLINE, "stopped as it was asked to")
-}
-
 /// What would be replayed, for machines.
 #[derive(Serialize)]
 struct DryLine<'t> {
@@ -296,57 +286,9 @@ struct Line<'l> {
     counts: json::SummaryLine<'l>,
 }
 
-/// Names one that is not replayed.
-pub(super) fn refuse(at: Position, why: &str, progress: &mut Progress, console: &mut Console) {
-    progress.refused(at);
-    console.complain("warn", super::super::console::escape(&format!("{at} is not replayed: {why}")));
-}
-
 /// A record as the plugin would see it after a replay: at its origin, with the headers that tell its story.
 fn file_record(letter: &Letter, outgoing: &Outgoing) -> FileRecord {
     let bytes = |bytes: &[u8]| bytes.to_vec();
     let headers = outgoing.headers().map(|(name, value)| FileHeader { name: name.to_vec(), value: value.map(bytes) });
     at_origin(&letter.told, outgoing.key().map(bytes), outgoing.value().map(bytes), headers.collect())
-}
-
-/// Whether somebody asked the command to stop: once, to let what is under way end; twice, at once.
-pub(super) struct Stop(Arc<AtomicU8>);
-
-impl Stop {
-    /// Takes the signals over.
-    fn listen() -> Result<Self, Exit> {
-        let asked = Arc::new(AtomicU8::new(0));
-        let (ready, readied) = mpsc::channel();
-        let heard = Arc::clone(&asked);
-        let hear = move || {
-            let Ok(runtime) = runtime() else { return };
-            runtime.block_on(async {
-                let (asks, mut asked) = unbounded_channel();
-                let _ = ready.send(signals::forward(&asks));
-                while let Some(asked) = asked.recv().await {
-                    match asked {
-                        Asked::Stop => heard.store(1, Ordering::Relaxed),
-                        Asked::StopNow => heard.store(2, Ordering::Relaxed),
-                        Asked::Wish(_) => {}
-                    }
-                }
-            });
-        };
-        let failed = |error: &dyn std::fmt::Display| {
-            Exit::because(exit::UNEXPECTED, format!("cannot take signals over: {error}"))
-        };
-        std::thread::Builder::new().name("signals".to_owned()).spawn(hear).map_err(|error| failed(&error))?;
-        readied.recv().map_err(|error| failed(&error))?.map_err(|error| failed(&error))?;
-        Ok(Self(asked))
-    }
-
-    /// True once somebody asked.
-    pub(super) fn is_asked(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > 0
-    }
-
-    /// True once somebody asked twice.
-    pub(super) fn insists(&self) -> bool {
-        self.0.load(Ordering::Relaxed) > 1
-    }
 }

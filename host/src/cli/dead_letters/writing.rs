@@ -13,14 +13,13 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::config::Config;
-use crate::dead_letters::{Position, Progress};
+use crate::dead_letters::Position;
 use crate::exit::{self, Exit};
 use crate::writer;
 
-use super::super::console::Console;
 use super::super::status::runtime;
 use super::LOOK_WAIT;
-use super::replay::{Stop, refuse, stopped};
+use super::around::{Around, Stop, refuse, stopped};
 
 /// So many records, and so many of their bytes, are on their way at once; then the next one waits.
 const RECORDS_MAX: usize = 1000;
@@ -239,13 +238,6 @@ impl Writing {
         let why = format!("{why}, which is where the dead letter at {} was to go", sent.at);
         self.failed.get_or_insert(Exit::because(code, why));
     }
-}
-
-/// What a replay has at hand.
-pub(super) struct Around<'a> {
-    pub(super) progress: &'a mut Progress,
-    pub(super) console: &'a mut Console,
-    pub(super) stop: &'a Stop,
 }
 
 fn no_topic(kind: ClientErrorKind, topic: &str, at: Position) -> Exit {
