@@ -334,3 +334,26 @@ fn what_only_looks_like_a_descriptor_does_not_compile() {
     registry.answer_id(9, Reply::schema("PROTOBUF", &BASE64_STANDARD.encode(deep(90).encode_to_vec())));
     assert_eq!(text(&decoder, &framed(9, &[0])), "{}");
 }
+
+/// What `protoc` for Python put into its code, as serializers of Python register it: an order with an enum, a map, an optional field and
+/// a one-of, and what it imports.
+const PYTHON_ORDER: &str = "CgtvcmRlci5wcm90bxIEc2hvcBofZ29vZ2xlL3Byb3RvYnVmL3RpbWVzdGFtcC5wcm90bxoLbW9uZXkucHJvdG8irgIKBU9yZGVyEhAKCG9yZGVyX2lkGAEg\
+    ASgDEhoKBXN0YXRlGAIgASgOMgsuc2hvcC5TdGF0ZRIoCgdieV9uYW1lGAMgAygLMhcuc2hvcC5PcmRlci5CeU5hbWVFbnRyeRIrCgJhdBgEIAEoCzIaLmdv\
+    b2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAYgBARIOCgRjYXJkGAUgASgJSAASDgoEY2FzaBgGIAEoCEgAEh8KBWxpbmVzGAcgAygLMhAuc2hvcC5PcmRlci5M\
+    aW5lGjwKC0J5TmFtZUVudHJ5EgsKA2tleRgBIAEoCRIcCgV2YWx1ZRgCIAEoCzINLmNvbW1vbi5Nb25leToCOAEaEwoETGluZRILCgNza3UYASABKAlCBQoD\
+    aG93QgUKA19hdCoaCgVTdGF0ZRIHCgNORVcQABIICgRTRU5UEAFiBnByb3RvMw==";
+const PYTHON_MONEY: &str = "Cgttb25leS5wcm90bxIGY29tbW9uIhYKBU1vbmV5Eg0KBWNlbnRzGAEgASgFYgZwcm90bzM=";
+
+#[test]
+fn what_a_serializer_of_python_registers_and_writes_is_read() {
+    let registry = FakeRegistry::new();
+    registry.answer_id(5, Reply::referring("PROTOBUF", PYTHON_ORDER, &[("money.proto", "money", 1)]));
+    registry.answer("/subjects/money/versions/1", Reply::schema("PROTOBUF", PYTHON_MONEY));
+    let decoder = fake_registry::decoder(&Format::Protobuf(MessageSource::Registry), &registry.client());
+    let order = b"\x08\x05\x10\x01\x1a\x07\x0a\x01a\x12\x02\x08\x07\x22\x02\x08\x01\x2a\x01x\x3a\x03\x0a\x01s";
+    let expected = json!({
+        "orderId": "5", "state": "SENT", "byName": {"a": {"cents": 7}}, "at": "1970-01-01T00:00:01Z", "card": "x",
+        "lines": [{"sku": "s"}],
+    });
+    assert_eq!(decoded(&decoder, &framed(5, &[b"\0", order.as_slice()].concat())), expected);
+}
