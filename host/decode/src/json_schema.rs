@@ -24,11 +24,11 @@ const RULES_MAX: usize = 3;
 
 /// Up to this product of a text's bytes and the keywords in place (and one) all broken rules are looked for, beyond it the first: the
 /// validator hands them out all at once, and each of many items may break one under each branch.
-const LISTED_PRODUCT_MAX: usize = 64 << 10;
+const LISTED_PRODUCT_MAX: usize = 16 << 10;
 
 /// Up to this size the first broken rule is looked for also where the schema has an `anyOf` or `oneOf`: for one that does not hold, the
 /// validator lists all that is wrong under each of its schemas.
-const TOLD_BYTES_MAX: usize = 256 << 10;
+const TOLD_BYTES_MAX: usize = 64 << 10;
 
 /// How much a pattern of a schema may go back and forth over a text; beyond it the text does not match.
 const BACKTRACKS_MAX: usize = 100_000;
@@ -171,7 +171,7 @@ mod tests {
     fn of_a_large_text_no_list_is_made_either_where_no_branch_holds() {
         let schema = r#"{"anyOf":[{"items":{"type":"string"}},{"type":"null"}]}"#;
         assert!(reason(schema, &format!("[{}]", ["1"; 10].join(","))).contains("(/anyOf)"));
-        assert!(reason(schema, &format!("[{}]", ["1"; 200_000].join(","))).contains("texts up to 262144 bytes"));
+        assert!(reason(schema, &format!("[{}]", ["1"; 200_000].join(","))).contains("texts up to 65536 bytes"));
     }
 
     #[test]
