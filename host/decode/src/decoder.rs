@@ -105,8 +105,12 @@ impl Decoder {
             Stage::Utf8 => kept(json::check_utf8(bytes).map(|_| ())),
             Stage::Json => kept(json::check(bytes, self.limits)),
             Stage::JsonSchema(schema) => kept(schema.check(bytes, self.limits)),
-            Stage::Avro(schema) => avro::decode(schema, bytes, self.limits).map(Cow::Owned),
-            Stage::Protobuf(message) => protobuf::decode(message, bytes, self.limits).map(Cow::Owned),
+            Stage::Avro(schema) => {
+                avro::decode(schema, bytes, self.limits).map(Cow::Owned).map_err(|reason| hinted(reason, bytes))
+            }
+            Stage::Protobuf(message) => {
+                protobuf::decode(message, bytes, self.limits).map(Cow::Owned).map_err(|reason| hinted(reason, bytes))
+            }
             Stage::Registered(registry, language) => {
                 return self.decode_registered(registry, *language, bytes, read_at);
             }
@@ -150,6 +154,14 @@ impl Language {
             Self::Protobuf => "Protobuf",
         }
     }
+}
+
+/// The reason with a hint, where a schema file is what is wrong. Data of another schema may begin so as well: hence a question.
+fn hinted(reason: String, bytes: &[u8]) -> String {
+    if !wire::may_be_framed(bytes) {
+        return reason;
+    }
+    format!("{reason}; it begins as what a serializer with a schema registry writes: leave the schema file out?")
 }
 
 /// Reads a schema file and makes something of it.

@@ -9,7 +9,7 @@ use std::time::Duration;
 /// How long a reason is at most; beyond it, it is cut and ends with `…`.
 pub const REASON_BYTES_MAX: usize = 1024;
 
-/// How many bytes of a payload a reason may show.
+/// How many bytes of an answer a reason may show.
 const EXCERPT_BYTES_MAX: usize = 32;
 
 /// Why a record was not decoded.
@@ -35,8 +35,7 @@ impl Failure {
     }
 }
 
-/// A line for people: at most [`REASON_BYTES_MAX`] bytes, without control characters, and with no more of a payload than a short
-/// excerpt.
+/// A line for people: at most [`REASON_BYTES_MAX`] bytes, without control characters, and with nothing of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reason(String);
 
@@ -83,7 +82,7 @@ impl fmt::Write for Line {
     }
 }
 
-/// The first bytes of a payload, escaped.
+/// The first bytes of an answer, escaped. Nothing of a record is shown: reasons are logged.
 pub(crate) fn excerpt(bytes: &[u8]) -> String {
     match bytes.split_at_checked(EXCERPT_BYTES_MAX) {
         Some((shown, rest)) if !rest.is_empty() => format!("\"{}\"…", shown.escape_ascii()),

@@ -4,16 +4,17 @@
 //! known meta-schema, or was handed in beside it. It does not know where schemas come from.
 
 mod hops;
+mod told;
 
 use std::collections::HashMap;
 use std::error::Error;
 
-use jsonschema::{PatternOptions, Retrieve, Uri, ValidationError, Validator};
+use jsonschema::{PatternOptions, Retrieve, Uri, Validator};
 use serde_json::Value;
 
 use self::hops::Hops;
+use self::told::Names;
 use crate::contain::contained;
-use crate::failure::short;
 use crate::json;
 use crate::limits::Limits;
 use crate::stack::{STACK_BYTES, with_stack};
@@ -21,16 +22,13 @@ use crate::stack::{STACK_BYTES, with_stack};
 /// How many broken rules are told.
 const RULES_MAX: usize = 3;
 
-/// How much is told of the path to a value, of the path to a rule, and of the rule.
-const PART_CHARS_MAX: usize = 90;
-
 /// Up to this product of a text's bytes and the keywords in place (and one) all broken rules are looked for, beyond it the first: the
 /// validator hands them out all at once, and each of many items may break one under each branch.
-const LISTED_PRODUCT_MAX: usize = 64 << 10;
+const LISTED_PRODUCT_MAX: usize = 16 << 10;
 
 /// Up to this size the first broken rule is looked for also where the schema has an `anyOf` or `oneOf`: for one that does not hold, the
 /// validator lists all that is wrong under each of its schemas.
-const TOLD_BYTES_MAX: usize = 256 << 10;
+const TOLD_BYTES_MAX: usize = 64 << 10;
 
 /// How much a pattern of a schema may go back and forth over a text; beyond it the text does not match.
 const BACKTRACKS_MAX: usize = 100_000;
@@ -41,6 +39,7 @@ pub(crate) struct JsonSchema {
     /// There until it is dropped.
     validator: Option<Validator>,
     hops: Hops,
+    names: Names,
 }
 
 impl JsonSchema {
@@ -53,12 +52,14 @@ impl JsonSchema {
         let others = references.iter().map(|(name, text)| Ok(((*name).to_owned(), parse(text)?)));
         let others = Others(others.collect::<Result<_, String>>()?);
         let hops = Hops::count(others.0.values().chain([&schema]))?;
+        let names = Names::of(others.0.values().chain([&schema]));
         let patterns = PatternOptions::fancy_regex().backtrack_limit(BACKTRACKS_MAX);
         let options = jsonschema::options().with_retriever(others).with_pattern_options(patterns);
         // It follows eight references at a time, each into a schema that is nested as deeply as JSON is read.
         let compiled = with_stack(STACK_BYTES, || options.build(&schema));
-        let validator = Some(compiled.map_err(|error| format!("it is not a JSON Schema: {}", described(&error)))?);
-        Ok(Self { validator, hops })
+        let validator =
+            Some(compiled.map_err(|error| format!("it is not a JSON Schema: {}", told::of_schema(&error)))?);
+        Ok(Self { validator, hops, names })
     }
 
     /// Checks a JSON text.
@@ -67,7 +68,7 @@ impl JsonSchema {
     /// Says what is wrong: with the JSON, or which rules it breaks.
     pub(crate) fn check(&self, bytes: &[u8], limits: Limits) -> Result<(), String> {
         // A number that no machine type holds is JSON, and cannot be compared with a rule: it is refused here.
-        let value: Value = serde_json::from_slice(bytes).map_err(|error| json::not_json(bytes, &error))?;
+        let value: Value = serde_json::from_slice(bytes).map_err(|error| json::not_json(&error))?;
         json::check_depth(bytes, self.hops.limit(limits)).map_err(|_| self.hops.too_deep(limits))?;
         let check = || with_stack(self.hops.stack_bytes(limits), || self.broken(&value, bytes.len()));
         let broken = contained(check).ok_or("the schema cannot be applied to it")?;
@@ -87,12 +88,12 @@ impl JsonSchema {
             return Some(format!("which rule is told of texts up to {TOLD_BYTES_MAX} bytes"));
         }
         if bytes.saturating_mul(self.hops.keywords() + 1) > LISTED_PRODUCT_MAX {
-            return validator.validate(value).err().map(|first| described(&first));
+            return validator.validate(value).err().map(|first| self.names.broken(&first, value));
         }
         let (mut told, mut count) = (Vec::new(), 0_usize);
         for error in validator.iter_errors(value) {
             if count < RULES_MAX {
-                told.push(described(&error));
+                told.push(self.names.broken(&error, value));
             }
             count += 1;
         }
@@ -109,14 +110,6 @@ impl Drop for JsonSchema {
         let validator = self.validator.take();
         with_stack(self.hops.stack_bytes(Limits::default()), || drop(validator));
     }
-}
-
-/// Where, which rule, and what it asks for; without the value.
-fn described(error: &ValidationError<'_>) -> String {
-    let place = error.instance_path().to_string();
-    let place = if place.is_empty() { "the whole".to_owned() } else { short(&place, PART_CHARS_MAX) };
-    let rule = short(error.schema_path().as_str(), PART_CHARS_MAX);
-    format!("{place}: {} ({rule})", short(&error.masked().to_string(), PART_CHARS_MAX))
 }
 
 fn parse(text: &str) -> Result<Value, String> {
@@ -178,7 +171,7 @@ mod tests {
     fn of_a_large_text_no_list_is_made_either_where_no_branch_holds() {
         let schema = r#"{"anyOf":[{"items":{"type":"string"}},{"type":"null"}]}"#;
         assert!(reason(schema, &format!("[{}]", ["1"; 10].join(","))).contains("(/anyOf)"));
-        assert!(reason(schema, &format!("[{}]", ["1"; 200_000].join(","))).contains("texts up to 262144 bytes"));
+        assert!(reason(schema, &format!("[{}]", ["1"; 200_000].join(","))).contains("texts up to 65536 bytes"));
     }
 
     #[test]

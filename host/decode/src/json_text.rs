@@ -30,6 +30,9 @@ impl fmt::Display for Exceeded {
 
 impl std::error::Error for Exceeded {}
 
+/// How much room a text may keep that it does not need: giving it back may move the text.
+const ROOM_KEPT_BYTES: usize = 256;
+
 /// The text so far.
 pub(crate) struct JsonText {
     bytes: Vec<u8>,
@@ -44,8 +47,12 @@ impl JsonText {
         Self { bytes, bytes_max: limits.json_bytes_max, depth_max: limits.depth() }
     }
 
-    /// The whole text.
-    pub(crate) fn into_bytes(self) -> Vec<u8> {
+    /// The whole text. Room that it did not need is given back: what it becomes is counted by its length.
+    pub(crate) fn into_bytes(mut self) -> Vec<u8> {
+        let (taken, needed) = (self.bytes.capacity(), self.bytes.len());
+        if taken - needed > (needed / 8).max(ROOM_KEPT_BYTES) {
+            self.bytes.shrink_to_fit();
+        }
         self.bytes
     }
 
@@ -130,5 +137,20 @@ impl Formatter for Shallow {
     fn end_object<W: ?Sized + io::Write>(&mut self, writer: &mut W) -> io::Result<()> {
         self.depth -= 1;
         CompactFormatter.end_object(writer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_that_is_shorter_than_its_payload_gives_the_room_back() {
+        for (payload, pushed) in [(100_000, 10), (100_000, 150_000), (100, 10), (0, 100_000)] {
+            let mut text = JsonText::new(payload, Limits::default());
+            (0..pushed).for_each(|_| text.push(b"x").unwrap());
+            let bytes = text.into_bytes();
+            assert!(bytes.capacity() - pushed <= (pushed / 8).max(ROOM_KEPT_BYTES), "{} {pushed}", bytes.capacity());
+        }
     }
 }

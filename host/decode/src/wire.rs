@@ -2,8 +2,6 @@
 //!
 //! It does not know what an id stands for. The newer framing, which begins with a one or keeps a GUID in a header, is not read.
 
-use crate::failure::excerpt;
-
 /// The number under which a registry keeps a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct SchemaId(pub(crate) u32);
@@ -27,10 +25,8 @@ pub(crate) fn split(payload: &[u8]) -> Result<(SchemaId, &[u8]), String> {
     };
     let [magic, id @ ..] = *prefix;
     if magic != MAGIC {
-        let shown = excerpt(payload);
-        return Err(format!(
-            "it begins with {shown}, not with a zero and the id of a schema; was it written without a registry?"
-        ));
+        let text = "it does not begin with a zero and the id of a schema; was it written without a registry?";
+        return Err(text.to_owned());
     }
     Ok((SchemaId(u32::from_be_bytes(id)), rest))
 }
@@ -55,6 +51,11 @@ pub(crate) fn split_message_indexes(bytes: &[u8]) -> Result<(Vec<usize>, &[u8]),
         rest = behind;
     }
     Ok((indexes, rest))
+}
+
+/// True for what looks as if it had an id in front, and something behind it.
+pub(crate) fn may_be_framed(payload: &[u8]) -> bool {
+    payload.len() > PREFIX_BYTES && payload.first() == Some(&MAGIC)
 }
 
 fn split_index(bytes: &[u8]) -> Result<(usize, &[u8]), String> {
@@ -94,7 +95,7 @@ mod tests {
 
     #[test]
     fn a_wrong_first_byte_and_too_few_bytes_are_told_apart() {
-        assert!(split(b"{\"a\":1}").unwrap_err().contains("begins with \"{\\\"a\\\":1}\""));
+        assert!(split(b"{\"a\":1}").unwrap_err().contains("does not begin with a zero"));
         assert!(split(&[0, 0, 0, 1]).unwrap_err().contains("4 bytes"));
         assert!(split(b"").unwrap_err().contains("0 bytes"));
     }

@@ -1,10 +1,15 @@
-//! A file of message types, compiled from the source that a registry hands out.
+//! A file of message types, compiled from what a registry hands out: its source, or its descriptor in base64, as some serializers
+//! register it.
 //!
 //! It does not know registries: sources are handed in, under the names by which they import each other.
 
 use std::collections::HashMap;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use prost_reflect::FileDescriptor;
+use prost_reflect::prost::Message as _;
+use prost_reflect::prost_types::FileDescriptorProto;
 use protox::Compiler;
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 
@@ -29,17 +34,21 @@ const CONFLUENT_FILES: [(&str, &str); 2] = [
 pub(crate) struct MessageFile(FileDescriptor);
 
 impl MessageFile {
-    /// Compiles a source with those that it imports, each under its name. Google's and Confluent's own are known.
+    /// Compiles a source or descriptor with those that it imports, each under its name. Google's and Confluent's own are known.
     ///
     /// # Errors
     /// Says what is wrong with it.
     pub(crate) fn compile(source: &str, imports: &[(&str, &str)]) -> Result<Self, String> {
-        let mut sources: HashMap<String, String> = HashMap::new();
+        let mut sources: HashMap<String, Source> = HashMap::new();
         for (name, text) in CONFLUENT_FILES.iter().chain(imports).chain(&[(MAIN_FILE, source)]) {
-            if nesting(text) > NESTING_MAX {
-                return Err(format!("{} is nested deeper than {NESTING_MAX} levels", short(name, 80)));
-            }
-            sources.insert((*name).to_owned(), (*text).to_owned());
+            let source = match descriptor(text, name) {
+                Some(descriptor) => Source::Descriptor(Box::new(descriptor)),
+                None if nesting(text) > NESTING_MAX => {
+                    return Err(format!("{} is nested deeper than {NESTING_MAX} levels", short(name, 80)));
+                }
+                None => Source::Text((*text).to_owned()),
+            };
+            sources.insert((*name).to_owned(), source);
         }
         let mut resolver = ChainFileResolver::new();
         resolver.add(Sources(sources));
@@ -80,12 +89,35 @@ fn nesting(source: &str) -> usize {
     deepest
 }
 
+/// The descriptor that a text is in base64, under a name by which others import it. No source is base64: that has no blanks inside of
+/// a line, and no semicolons.
+fn descriptor(text: &str, name: &str) -> Option<FileDescriptorProto> {
+    let encoded: String = text.split_ascii_whitespace().collect();
+    // Nothing at all is a source, of a file without messages.
+    if encoded.is_empty() || text.trim().contains(' ') {
+        return None;
+    }
+    let bytes = BASE64_STANDARD.decode(encoded).ok()?;
+    let descriptor = FileDescriptorProto::decode(bytes.as_slice()).ok()?;
+    // The name that it was compiled under is one of its writer's machine.
+    Some(FileDescriptorProto { name: Some(name.to_owned()), ..descriptor })
+}
+
+/// What a registry hands out.
+enum Source {
+    Text(String),
+    Descriptor(Box<FileDescriptorProto>),
+}
+
 /// Sources by name.
-struct Sources(HashMap<String, String>);
+struct Sources(HashMap<String, Source>);
 
 impl FileResolver for Sources {
     fn open_file(&self, name: &str) -> Result<File, protox::Error> {
         let source = self.0.get(name).ok_or_else(|| protox::Error::file_not_found(name))?;
-        File::from_source(name, source)
+        match source {
+            Source::Text(text) => File::from_source(name, text),
+            Source::Descriptor(descriptor) => Ok(File::from_file_descriptor_proto((**descriptor).clone())),
+        }
     }
 }

@@ -13,6 +13,9 @@ use crate::stack::{WALK_BYTES, with_stack};
 /// How many types are named where one is missing.
 const NAMED_MAX: usize = 8;
 
+/// Why a message has no JSON, where it is not for its size.
+const NO_JSON: &str = "it holds a well-known type out of its range, or an Any of a type that the schema does not have";
+
 /// How much of a name is told.
 const NAME_CHARS_MAX: usize = 80;
 
@@ -54,7 +57,11 @@ fn decoded(message: &MessageType, bytes: &[u8], limits: Limits) -> Result<Vec<u8
     let dynamic = DynamicMessage::decode(message.0.clone(), bytes)
         .map_err(|error| format!("it is not a Protobuf message {}: {error}", name()))?;
     let mut text = JsonText::new(bytes.len(), limits);
-    text.push_nested(&dynamic).map_err(|error| format!("its message {} is no JSON: {error}", name()))?;
+    text.push_nested(&dynamic).map_err(|error| {
+        // The text's own bounds. Other errors may hold what the message says, as the name of the type of an Any.
+        let why = if error.is_io() { error.to_string() } else { NO_JSON.to_owned() };
+        format!("its message {} is no JSON: {why}", name())
+    })?;
     Ok(text.into_bytes())
 }
 

@@ -153,16 +153,29 @@ fn what_is_not_of_the_schema_is_told_with_the_path_to_it() {
         (&[2, 2, 200, 1, b'x'], "at .note: 100 bytes should follow, and 1 do"),
         (&[2, 2, 2, 0xff], "at .note: it is not UTF-8"),
         (&[2, 2, 1], "at .note: a length of -1 bytes"),
-        (&[2, 0, 2], "at .paid: the byte 2 is no boolean"),
+        (&[2, 0, 2], "at .paid: a byte other than 0 and 1 is no boolean"),
         (&[0xff; 11], "at .id: a number of more than 64 bits"),
     ] {
         let reason = undecodable(&decoder, bytes);
         assert!(reason.contains(part), "{reason}");
     }
     let reason = undecodable(&by_file("int", "\"int\""), &[0x80, 0x80, 0x80, 0x80, 0x10]);
-    assert!(reason.contains("2147483648 is no int"), "{reason}");
+    assert!(reason.contains("more than 32 bits is no int"), "{reason}");
     let reason = undecodable(&by_file("left", "\"int\""), &[2, 2]);
     assert!(reason.contains("1 of 2 bytes are left over"), "{reason}");
+    let reason = undecodable(&by_file("map", r#"{"type":"map","values":"int"}"#), b"\x02\x0csecret");
+    assert!(reason.contains("at [*]: the bytes end"), "{reason}");
+}
+
+#[test]
+fn what_was_written_with_a_registry_gets_a_hint_under_a_schema_file() {
+    let decoder = by_file("hint", ORDER);
+    let reason = undecodable(&decoder, &framed(7, &encoded(ORDER, order())));
+    assert!(
+        reason.ends_with("; it begins as what a serializer with a schema registry writes: leave the schema file out?")
+    );
+    assert!(!undecodable(&decoder, &[0, 0]).contains("registry"));
+    assert!(!undecodable(&decoder, &[1; 9]).contains("registry"));
 }
 
 #[test]
@@ -224,6 +237,6 @@ fn what_comes_without_a_zero_and_an_id_does_not_decode_and_asks_nobody() {
     let decoder = fake_registry::decoder(&Format::Avro(Source::Registry), &registry.client());
     assert!(undecodable(&decoder, b"").contains("0 bytes"));
     assert!(undecodable(&decoder, &[0, 0, 0, 7]).contains("4 bytes"));
-    assert!(undecodable(&decoder, &[1, 0, 0, 0, 7, 2]).contains("not with a zero"));
+    assert!(undecodable(&decoder, &[1, 0, 0, 0, 7, 2]).contains("does not begin with a zero"));
     assert_eq!(registry.asked().len(), 0);
 }

@@ -29,9 +29,10 @@ fn raw_takes_anything_and_the_others_what_they_say() {
 }
 
 #[test]
-fn reasons_are_bounded_and_show_no_more_than_an_excerpt() {
+fn reasons_are_bounded_and_show_nothing_of_the_record() {
     let reason = undecodable(&decoder(&Format::Json), &[b'x'; 1_000_000]);
-    assert!(reason.len() < 200 && reason.contains(&format!("\"{}\"…", "x".repeat(32))), "{reason}");
+    assert!(reason.len() < 200 && !reason.contains("xx"), "{reason}");
+    assert!(!undecodable(&decoder(&Format::Utf8), b"secret\xff").contains("secret"));
     let folder = Folder::new("long-reason");
     let schema = r#"{"propertyNames":{"maxLength":1},"additionalProperties":false}"#;
     let path = file(&folder, "schema.json", schema.as_bytes());
@@ -40,7 +41,7 @@ fn reasons_are_bounded_and_show_no_more_than_an_excerpt() {
     let reason =
         undecodable(&decoder(&Format::JsonSchema(Source::File(path))), format!("{{{}}}", names.join(",")).as_bytes());
     assert!(reason.len() <= gristmill_decode::REASON_BYTES_MAX && !reason.contains('\u{1b}'), "{reason}");
-    assert!(reason.matches("secret").count() < 100, "{reason}");
+    assert!(!reason.contains("secret"), "{reason}");
 }
 
 fn error(format: &Format) -> FormatError {

@@ -138,6 +138,23 @@ fn references_in_a_circle_too_many_or_too_deep_are_refused() {
 }
 
 #[test]
+fn references_that_are_nested_as_deeply_as_may_be_are_read() {
+    let registry = FakeRegistry::new();
+    let deep = |name: &str, inner: &str| {
+        let arrays = format!("{}\"{inner}\"{}", r#"{"type":"array","items":"#.repeat(110), "}".repeat(110));
+        format!(r#"{{"type":"record","name":"{name}","fields":[{{"name":"a","type":{arrays}}}]}}"#)
+    };
+    let names: Vec<String> = (0..64).map(|at| format!("r{at}")).collect();
+    let references: Vec<(&str, &str, i64)> = names.iter().map(|name| (name.as_str(), name.as_str(), 1)).collect();
+    registry.answer_id(1, Reply::referring("AVRO", &deep("top", "r0"), &references));
+    for (at, name) in names.iter().enumerate() {
+        let inner = names.get(at + 1).map_or("int", String::as_str);
+        registry.answer(&format!("/subjects/{name}/versions/1"), Reply::schema("AVRO", &deep(name, inner)));
+    }
+    assert_eq!(text(&avro(&registry), &framed(1, &[0])), r#"{"a":[]}"#);
+}
+
+#[test]
 fn schemas_that_cannot_be_used_are_the_records_fault_and_fetched_once() {
     let registry = FakeRegistry::new();
     let deep_json = format!("{}\"int\"{}", "{\"type\":".repeat(1000), "}".repeat(1000));

@@ -37,6 +37,9 @@ fn a_registered_schema_checks_what_follows_its_id_and_hands_that_on() {
     assert_eq!(registry.asked().len(), 2);
 }
 
+/// What a definition says, with how it refers to the next one.
+type Link = fn(&str) -> String;
+
 /// Definitions that lead to each other, so many, and at the end to that one.
 fn chain(count: usize, link: impl Fn(&str) -> String, end: &str) -> String {
     let mut text = String::from("{\"$ref\":\"#/$defs/d0\",\"$defs\":{");
@@ -76,7 +79,7 @@ fn a_long_chain_of_references_is_followed_and_a_longer_one_refused() {
 fn references_times_levels_are_followed_as_far_as_both_may_go() {
     let registry = FakeRegistry::new();
     let end = r##"{"type":"object","additionalProperties":{"$ref":"#/$defs/d0"}}"##;
-    let links: [fn(&str) -> String; 3] = [
+    let links: [Link; 3] = [
         |next| format!("{{\"allOf\":[{next}]}}"),
         |next| format!("{{\"anyOf\":[{next},{{\"type\":\"null\"}}]}}"),
         |next| format!("{{\"oneOf\":[{{\"maxProperties\":0,\"minProperties\":1}},{next}]}}"),
@@ -95,4 +98,32 @@ fn references_times_levels_are_followed_as_far_as_both_may_go() {
     let wrong = String::from_utf8(nested(98)).unwrap().replace("{}", "{\"a\":7}");
     assert!(undecodable(&decoder, &framed(1, wrong.as_bytes())).contains("breaks its schema"));
     assert!(undecodable(&decoder, &framed(3, &nested(5))).contains("deeper than 4 levels"));
+}
+
+#[test]
+fn whichever_keyword_leads_on_there_is_stack_for_as_many_as_may_be() {
+    let registry = FakeRegistry::new();
+    let decoder = fake_registry::decoder(&Format::JsonSchema(Source::Registry), &registry.client());
+    // Each with its keywords in place.
+    let links: [(usize, Link); 8] = [
+        (3, |next| format!("{{\"unevaluatedProperties\":true,\"allOf\":[{next}]}}")),
+        (2, |next| format!("{{\"dependentSchemas\":{{\"a\":{next}}}}}")),
+        (4, |next| format!("{{\"if\":{{\"minProperties\":1}},\"then\":{next},\"else\":false}}")),
+        (4, |next| format!("{{\"if\":{next},\"then\":true,\"else\":false}}")),
+        (3, |next| format!("{{\"not\":{{\"not\":{next}}}}}")),
+        (2, |next| format!("{{\"oneOf\":[{{\"maxProperties\":0}},{next}]}}")),
+        (2, |next| format!("{{\"anyOf\":[{{\"maxProperties\":0}},{next}]}}")),
+        (1, |next| next.replace("$ref", "$dynamicRef")),
+    ];
+    for (id, (keywords, link)) in (1..).zip(links) {
+        let end = r##"{"required":["a"],"properties":{"a":{"properties":{"b":{"const":7}}}}}"##;
+        registry.answer_id(id, Reply::schema("JSON", &chain(9_999 / keywords, link, end)));
+        let good = framed(id, br#"{"a":{"b":7}}"#);
+        assert!(decoder.decode(&good, Instant::now()).is_ok(), "{}", link("{}"));
+        assert!(
+            undecodable(&decoder, &framed(id, br#"{"a":{"b":8}}"#)).contains("breaks its schema"),
+            "{}",
+            link("{}")
+        );
+    }
 }

@@ -1,7 +1,10 @@
 //! Protobuf that a real encoder wrote, framed and bare.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use gristmill_decode::{Decoder, Format, Limits, MessageSource};
 use prost::Message;
+use prost_reflect::prost_types::{DescriptorProto, FileDescriptorProto};
 use protox::file::{ChainFileResolver, File, FileResolver, GoogleFileResolver};
 use serde_json::{Value, json};
 
@@ -195,7 +198,13 @@ fn what_is_no_message_does_not_decode() {
         assert!(undecodable(&decoder, bytes).contains("not a Protobuf message shop.Order"), "{bytes:?}");
     }
     let unknown = Order { extra: Some(any("shop.Nothing", vec![])), ..Order::default() };
-    assert!(undecodable(&decoder, &unknown.encode_to_vec()).contains("'shop.Nothing' not found"));
+    let reason = undecodable(&decoder, &unknown.encode_to_vec());
+    assert!(
+        reason.contains("an Any of a type that the schema does not have") && !reason.contains("Nothing"),
+        "{reason}"
+    );
+    let reason = undecodable(&decoder, &framed(7, &[0, 0x0a, 1, b'n']));
+    assert!(reason.ends_with("leave the schema file out?"), "{reason}");
     let late = Order { at: Some(Timestamp { seconds: i64::MAX, nanos: 0 }), ..Order::default() };
     assert!(undecodable(&decoder, &late.encode_to_vec()).contains("no JSON"));
 }
@@ -271,4 +280,80 @@ fn a_place_that_is_not_there_does_not_decode() {
     }
     assert!(undecodable(&decoder, &framed(5, &[])).contains("cut off"));
     assert!(undecodable(&decoder, &framed(5, &[1])).contains("index -1"));
+}
+
+/// A source as serializers of Python register it: as base64 of its descriptor.
+fn as_descriptor(name: &str, source: &str) -> String {
+    let file = File::from_source(name, source).unwrap();
+    BASE64_STANDARD.encode(file.file_descriptor_proto().encode_to_vec())
+}
+
+#[test]
+fn a_schema_that_was_registered_as_a_descriptor_is_read_and_so_are_those_that_it_imports() {
+    let registry = FakeRegistry::new();
+    let importing = SHOP
+        .replace("package shop;", "package shop;\nimport \"common/money.proto\";\nimport \"common/unit.proto\";")
+        + "message Paid { common.Money sum = 1; common.Unit one_unit = 2; }";
+    let money = "syntax = \"proto3\"; package common; message Money { int32 cents = 1; }";
+    let unit = "syntax = \"proto3\"; package common; message Unit { int32 parts = 1; }";
+    let references = [("common/money.proto", "money", 2), ("common/unit.proto", "unit", 1)];
+    // One of each kind; and the whole, imported by a source.
+    registry.answer_id(5, Reply::referring("PROTOBUF", &as_descriptor("a/b.proto", &importing), &references));
+    registry.answer("/subjects/money/versions/2", Reply::schema("PROTOBUF", &as_descriptor("x.proto", money)));
+    registry.answer("/subjects/unit/versions/1", Reply::schema("PROTOBUF", unit));
+    registry.answer_id(6, Reply::referring("PROTOBUF", &importing, &references));
+    let decoder = fake_registry::decoder(&Format::Protobuf(MessageSource::Registry), &registry.client());
+    for id in [5, 6] {
+        assert_eq!(decoded(&decoder, &framed(id, &[[0].as_slice(), &order().encode_to_vec()].concat())), order_json());
+        let paid = [2, 4, 0x0a, 2, 0x08, 7, 0x12, 2, 0x08, 8];
+        assert_eq!(text(&decoder, &framed(id, &paid)), r#"{"sum":{"cents":7},"oneUnit":{"parts":8}}"#);
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_descriptor_does_not_compile() {
+    let registry = FakeRegistry::new();
+    let nested = |depth: usize| {
+        (0..depth).fold(DescriptorProto::default(), |inner, at| DescriptorProto {
+            name: Some(format!("M{at}")),
+            nested_type: vec![inner],
+            ..DescriptorProto::default()
+        })
+    };
+    let deep = |depth| FileDescriptorProto { message_type: vec![nested(depth)], ..FileDescriptorProto::default() };
+    let importing = FileDescriptorProto { dependency: vec!["no.proto".to_owned()], ..FileDescriptorProto::default() };
+    let texts = ["CgtvcmRlci5wcm90b", "AAAA", "message"].map(str::to_owned);
+    let texts =
+        texts.into_iter().chain([deep(1000), importing].map(|file| BASE64_STANDARD.encode(file.encode_to_vec())));
+    let decoder = fake_registry::decoder(&Format::Protobuf(MessageSource::Registry), &registry.client());
+    for (id, schema) in (1..).zip(texts) {
+        registry.answer_id(id, Reply::schema("PROTOBUF", &schema));
+        assert!(undecodable(&decoder, &framed(id, &[0])).contains("schema"), "{schema}");
+    }
+    // As deeply as descriptors are read.
+    registry.answer_id(9, Reply::schema("PROTOBUF", &BASE64_STANDARD.encode(deep(90).encode_to_vec())));
+    assert_eq!(text(&decoder, &framed(9, &[0])), "{}");
+}
+
+/// What `protoc` for Python put into its code, as serializers of Python register it: an order with an enum, a map, an optional field and
+/// a one-of, and what it imports.
+const PYTHON_ORDER: &str = "CgtvcmRlci5wcm90bxIEc2hvcBofZ29vZ2xlL3Byb3RvYnVmL3RpbWVzdGFtcC5wcm90bxoLbW9uZXkucHJvdG8irgIKBU9yZGVyEhAKCG9yZGVyX2lkGAEg\
+    ASgDEhoKBXN0YXRlGAIgASgOMgsuc2hvcC5TdGF0ZRIoCgdieV9uYW1lGAMgAygLMhcuc2hvcC5PcmRlci5CeU5hbWVFbnRyeRIrCgJhdBgEIAEoCzIaLmdv\
+    b2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAYgBARIOCgRjYXJkGAUgASgJSAASDgoEY2FzaBgGIAEoCEgAEh8KBWxpbmVzGAcgAygLMhAuc2hvcC5PcmRlci5M\
+    aW5lGjwKC0J5TmFtZUVudHJ5EgsKA2tleRgBIAEoCRIcCgV2YWx1ZRgCIAEoCzINLmNvbW1vbi5Nb25leToCOAEaEwoETGluZRILCgNza3UYASABKAlCBQoD\
+    aG93QgUKA19hdCoaCgVTdGF0ZRIHCgNORVcQABIICgRTRU5UEAFiBnByb3RvMw==";
+const PYTHON_MONEY: &str = "Cgttb25leS5wcm90bxIGY29tbW9uIhYKBU1vbmV5Eg0KBWNlbnRzGAEgASgFYgZwcm90bzM=";
+
+#[test]
+fn what_a_serializer_of_python_registers_and_writes_is_read() {
+    let registry = FakeRegistry::new();
+    registry.answer_id(5, Reply::referring("PROTOBUF", PYTHON_ORDER, &[("money.proto", "money", 1)]));
+    registry.answer("/subjects/money/versions/1", Reply::schema("PROTOBUF", PYTHON_MONEY));
+    let decoder = fake_registry::decoder(&Format::Protobuf(MessageSource::Registry), &registry.client());
+    let order = b"\x08\x05\x10\x01\x1a\x07\x0a\x01a\x12\x02\x08\x07\x22\x02\x08\x01\x2a\x01x\x3a\x03\x0a\x01s";
+    let expected = json!({
+        "orderId": "5", "state": "SENT", "byName": {"a": {"cents": 7}}, "at": "1970-01-01T00:00:01Z", "card": "x",
+        "lines": [{"sku": "s"}],
+    });
+    assert_eq!(decoded(&decoder, &framed(5, &[b"\0", order.as_slice()].concat())), expected);
 }
