@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use gristmill_kafka::properties;
+use gristmill_kafka::properties::{self, Standing, standing};
 use serde::{Serialize, Serializer};
 
 /// Stands for a secret wherever one would be printed.
@@ -44,14 +44,22 @@ impl Serialize for Secret {
     }
 }
 
-/// True for the path of a value that may be a secret: every setting of the plugin, who we are to the schema
-/// registry, and Kafka properties that sound like it.
+/// The keys of the schema registry that say nothing secret.
+const REGISTRY_KEYS: [&str; 4] = ["url", "user", "ca_file", "timeout"];
+
+/// True for the path of a value that may be a secret: every setting of the plugin, who we are to the schema registry, and Kafka
+/// properties that sound like it. Where there is no such key it may be one whose name was mistyped.
 pub(crate) fn is_secret_path(path: &str) -> bool {
-    if path.starts_with("plugin.settings.") || ["schema_registry.password", "schema_registry.token"].contains(&path) {
+    if path.starts_with("plugin.settings.") {
         return true;
     }
+    if let Some(key) = path.strip_prefix("schema_registry.") {
+        return !REGISTRY_KEYS.contains(&key);
+    }
     let property = path.strip_prefix("kafka.properties.").or_else(|| path.strip_prefix("producer.properties."));
-    property.is_some_and(properties::is_secret)
+    // A name with dots stands in quotes.
+    let is_mistyped = |name: &str| standing(name.trim_matches('"')) == Standing::Unknown { for_producers: false };
+    property.is_some_and(|name| properties::is_secret(name) || is_mistyped(name))
 }
 
 /// True when the words of `text` say that a secret is meant.

@@ -56,6 +56,15 @@ fn who_we_are_to_a_registry_is_shown_nowhere() {
     assert!(!shown.contains("hunter2") && shown.contains("schema_registry.password"), "{shown}");
     let refused = problems("[schema_registry]\nurl = \"http://r\"\ntoken = \"hunter2\"\nuser = \"u\"");
     assert!(!refused.contains("hunter2"), "{refused}");
+    // A key that was mistyped is shown with its line, and its value may be what was meant to be secret.
+    for more in [
+        "[schema_registry]\nurl = \"http://r\"\npasswrd = \"hunter2\"",
+        "[kafka.properties]\n\"sasl.passwrd\" = \"hunter2\"",
+    ] {
+        let error = read(&format!("{GOOD}{more}")).unwrap_err();
+        let shown = format!("{error} {:?}", error.problems);
+        assert!(shown.contains("passwrd") && !shown.contains("hunter2"), "{shown}");
+    }
 }
 
 #[test]
