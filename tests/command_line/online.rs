@@ -71,7 +71,7 @@ fn the_topics_that_are_written_to_are_asked_for_too() {
     check().refused(78, &["the brokers know no topic out; create it, or correct sinks.a.topic"]);
     cluster.create_topic("out", 1).unwrap();
     let ended = check();
-    assert!(ended.good().stdout.ends_with("topic orders.dead: 1 partitions\ntopic out: 1 partitions\n"), "{ended:#?}");
+    assert!(ended.good().stdout.ends_with("topic orders.dead: 1 partition\ntopic out: 1 partition\n"), "{ended:#?}");
 }
 
 /// A registry that nobody is, and one that is no registry: the brokers are there.

@@ -221,7 +221,8 @@ fn report(found: Found, output: Output, console: &mut Console) {
         console.say(format_args!("{}: configuration and plugin fit ({digest})", escape(&config.pipeline)));
     }
     for Topic { topic, partitions } in topics {
-        console.say(format_args!("topic {topic}: {partitions} partitions"));
+        let noun = if partitions == 1 { "partition" } else { "partitions" };
+        console.say(format_args!("topic {topic}: {partitions} {noun}"));
     }
     if registry {
         console.say("the schema registry answers");
