@@ -1,8 +1,14 @@
-//! The one place that turns the system's monotonic clock into the core's [`Moment`]s, and back.
+//! The one place that asks the system for the time: the monotonic clock, as the core's [`Moment`]s and back, and the calendar's.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gristmill_core::time::Moment;
+
+/// Now, in milliseconds since 1970.
+pub(crate) fn now_ms() -> i64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
+}
 
 /// The process's time: moments count from its start.
 #[derive(Clone, Copy, Debug)]

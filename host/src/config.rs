@@ -29,6 +29,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 mod text;
+mod topic_match;
 mod tree;
 mod writing;
 
@@ -40,7 +41,7 @@ use gristmill_core::policy::Policy;
 use gristmill_kafka::ConsumerSettings;
 
 pub use self::control::ControlConfig;
-pub use self::decoding::{DecodingConfig, RegistryConfig, TopicFormats, TopicMatch};
+pub use self::decoding::{DecodingConfig, RegistryConfig, TopicFormats};
 use self::findings::Findings;
 pub use self::kafka::KafkaConfig;
 pub use self::origin::OriginLine;
@@ -53,6 +54,7 @@ pub use self::quantity::{Size, Span, SpanError};
 pub use self::schema::json_schema;
 pub use self::secret::Secret;
 use self::text::Notation;
+pub use self::topic_match::TopicMatch;
 use self::tree::Value;
 pub use self::writing::{DeadLetterConfig, SinkConfig, WritingConfig};
 use crate::control::place;

@@ -17,7 +17,7 @@ use crate::records::{FileHeader, FileRecord};
 
 pub(crate) use self::choice::{Choice, Class, OriginChoice};
 pub(crate) use self::progress::Progress;
-pub(crate) use self::summary::{Summary, counted};
+pub(crate) use self::summary::Summary;
 pub(crate) use self::when::{When, shown};
 
 /// Where a dead letter lies in its topic.

@@ -10,6 +10,7 @@ pub mod cli;
 mod clock;
 pub mod config;
 mod control;
+mod counted;
 mod dead_letters;
 mod decoding;
 mod demo;

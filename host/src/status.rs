@@ -295,8 +295,8 @@ impl Status {
 
     /// What the plugin is done with is not done until it is written; and what never was handed over is in hand now.
     fn note_production<R>(&mut self, now: Moment, production: &Production<R>) {
-        let known = [self.in_hand.take(), self.done.take()].into_iter().flatten();
-        let known = known.into_iter().find(|known| known.batch == production.batch);
+        let mut known = [self.in_hand.take(), self.done.take()].into_iter().flatten();
+        let known = known.find(|known| known.batch == production.batch);
         let in_hand = known.unwrap_or_else(|| InHand::never_handed_over(production));
         self.in_hand = Some(InHand { stands: Stands::Writes { since: now }, ..in_hand });
     }

@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use gristmill_core::io::{DeadLetter, LetterClass, ProduceError, Production, RequestId, Verdict};
 use gristmill_kafka::dead_letter::{self, Cut, DeadLetterTopic, Failure};
@@ -14,6 +13,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tracing::warn;
 
 use crate::body::Body;
+use crate::clock::now_ms;
 use crate::exit::{self, Exit};
 
 /// The producer's side of a pipeline. Without a producer nothing is ever asked of it.
@@ -49,8 +49,7 @@ impl Writer {
 
     /// Begins to write. The core hears of the end by what [`Writer::ended`] makes of the producer's answer.
     pub(crate) fn write(&mut self, production: Production<Body>, emitted: Vec<Outgoing>, digest: &str) {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let at_ms = i64::try_from(now.as_millis()).unwrap_or(i64::MAX);
+        let at_ms = now_ms();
         let letters = production.letters.into_iter().map(|letter| letter_of(letter, digest, at_ms)).collect();
         let topics = emitted.iter().map(|record| Arc::clone(&record.topic)).collect();
         self.under_way.insert(production.id, Writing { letters, emitted, topics });

@@ -1,6 +1,6 @@
 //! Topics whose values are JSON or Avro, to measure what decoding them costs.
 
-use gristmill_tests::{Loaded, TemporaryFolder, create_topic, load_values, unique};
+use gristmill_tests::{Loaded, TemporaryFolder, create_topic, load_values, unique, varint};
 
 use crate::PARTITIONS;
 
@@ -30,8 +30,8 @@ pub(crate) fn json(bootstrap: &str, each: u64) -> Encoded {
 pub(crate) fn avro(bootstrap: &str, each: u64) -> Encoded {
     let value = |number: i64| {
         let text = format!("{number:0TEXT_BYTES$}");
-        let mut datum = long(number);
-        datum.extend(long(text.len() as i64));
+        let mut datum = varint(number);
+        datum.extend(varint(text.len() as i64));
         datum.extend(text.into_bytes());
         datum
     };
@@ -48,18 +48,4 @@ fn encoded(bootstrap: &str, each: u64, format: &str, key: &str, value: impl Fn(i
     let schema = if key.is_empty() { String::new() } else { format!("{key} = {path:?}\n") };
     let section = format!("[topics.{topic:?}]\nvalue_format = {format:?}\n{schema}");
     Encoded { topic, loaded, section, _folder: folder }
-}
-
-/// A number as Avro writes it: zigzag, seven bits at a time.
-fn long(number: i64) -> Vec<u8> {
-    let mut rest = (number << 1 ^ number >> 63).cast_unsigned();
-    let mut bytes = Vec::new();
-    loop {
-        let low = (rest & 0x7F) as u8;
-        rest >>= 7;
-        bytes.push(if rest == 0 { low } else { low | 0x80 });
-        if rest == 0 {
-            return bytes;
-        }
-    }
 }

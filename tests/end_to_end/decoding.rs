@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use gristmill_tests::{Found, Host, TemporaryFolder, WireRecord, create_topic, put_batch, read_topic, shared_broker};
+use gristmill_tests::{
+    Found, Host, TemporaryFolder, WireRecord, create_topic, put_batch, read_topic, shared_broker, varint,
+};
 use xtask::registry::Registry;
 
 use crate::clean::resident_bytes;
@@ -227,7 +229,7 @@ fn small_data_that_become_large_stay_within_the_budget() {
     let section = format!("topics.{:?}", pipeline.topic);
     let pipeline = pipeline.set(&section, "value_schema", format!("{:?}", schema.display().to_string()));
     // Each null is five bytes of JSON with its comma, and none of Avro.
-    let mut datum = zigzag((JSON_MIB << 20) / 5 - 1);
+    let mut datum = varint((JSON_MIB << 20) / 5 - 1);
     datum.push(0);
     let values: Vec<Option<&[u8]>> = (0..RECORDS).map(|_| Some(datum.as_slice())).collect();
     put(&pipeline.topic, &values);
@@ -256,16 +258,4 @@ fn a_topic_of_nothing_but_bad_records_is_put_aside_long_before_a_batch_would_be_
     pipeline.wait_until_committed(&BTreeMap::from([(0, RECORDS - 1)]), SOON);
     stop(host);
     assert_eq!(letters(&topic).len() as i64, RECORDS - 1);
-}
-
-/// A number as Avro writes it.
-fn zigzag(number: i64) -> Vec<u8> {
-    let mut rest = (number << 1).cast_unsigned();
-    let mut bytes = Vec::new();
-    while rest > 0x7F {
-        bytes.push((rest & 0x7F) as u8 | 0x80);
-        rest >>= 7;
-    }
-    bytes.push(rest as u8);
-    bytes
 }

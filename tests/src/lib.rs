@@ -28,4 +28,4 @@ pub use load::{
 pub use seen::Seen;
 pub use temporary::TemporaryFolder;
 pub use topic::{Found, read_topic};
-pub use wire::{WireRecord, put_batch};
+pub use wire::{WireRecord, put_batch, varint};

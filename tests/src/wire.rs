@@ -111,8 +111,9 @@ fn nullable(bytes: Option<&[u8]>) -> Vec<u8> {
     encoded
 }
 
-/// Seven bits a byte, lowest first, small negative numbers made small.
-fn varint(number: i64) -> Vec<u8> {
+/// A number as Kafka and Avro write it: seven bits a byte, lowest first, small negative numbers made small.
+#[must_use]
+pub fn varint(number: i64) -> Vec<u8> {
     let mut left = ((number << 1) ^ (number >> 63)).cast_unsigned();
     let mut bytes = Vec::new();
     while left >= 0x80 {

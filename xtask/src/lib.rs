@@ -10,6 +10,7 @@ pub mod host;
 mod installing;
 pub mod kafka;
 pub mod lint;
+mod log;
 pub mod plugins;
 mod port;
 pub mod registry;

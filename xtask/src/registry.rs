@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use crate::installing::{self, note, step};
+use crate::log::last_lines;
 use crate::signal::send_signal;
 use crate::watchdog::Watchdog;
 use crate::{port, tools, workspace};
@@ -135,9 +136,7 @@ impl Registry {
     }
 
     fn log_tail(&self) -> String {
-        let text = fs::read_to_string(&self.log).unwrap_or_default();
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(30)..].join("\n")
+        last_lines(&fs::read_to_string(&self.log).unwrap_or_default())
     }
 }
 

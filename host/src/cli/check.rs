@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use gristmill_decode::{ReachError, Registry};
-use gristmill_guest::{Engine, EngineSettings, Plugin};
+use gristmill_guest::Plugin;
 use gristmill_kafka::ClientErrorKind;
 use serde::Serialize;
 
-use crate::config::{Config, Loaded, OriginLine, PluginConfig, Problem, Span};
+use crate::config::{Config, Loaded, OriginLine, Problem, Span};
+use crate::counted::counted;
 use crate::decoding::Formats;
 use crate::exit::{self, Exit};
-use crate::plugin_file::{self, NamedBy};
+use crate::loading;
 
 use super::config_args::{ConfigArgs, NotLoaded};
 use super::console::{Console, escape};
@@ -116,9 +117,9 @@ fn look(args: CheckArgs, console: &mut Console) -> Result<Found, NotLoaded> {
         return Ok(Found { loaded, plugin: None, topics: Vec::new(), registry: false });
     }
     let alone = |exit| NotLoaded { exit, problems: Vec::new() };
-    let Config { decoding, policy, plugin, .. } = &loaded.config;
+    let Config { decoding, policy, .. } = &loaded.config;
     let formats = Formats::load(decoding, policy.batch.record_bytes_max).map_err(Exit::from);
-    let (formats, plugin) = both(formats, load_plugin(plugin)).map_err(alone)?;
+    let (formats, plugin) = both(formats, loading::plugin(&loaded.config)).map_err(alone)?;
     let wait = args.wait.map_or(loaded.config.start.wait, |wait| wait.0);
     let topics = if args.online { reach(&loaded.config, wait).map_err(alone)? } else { Vec::new() };
     let registry = formats.as_ref().and_then(Formats::registry).filter(|_| args.online);
@@ -184,13 +185,6 @@ fn reach_registry(registry: &Registry) -> Result<(), Exit> {
     })
 }
 
-fn load_plugin(config: &PluginConfig) -> Result<Plugin, Exit> {
-    let engine =
-        Engine::new(&EngineSettings::default()).map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
-    plugin_file::load(&config.path, NamedBy::Configuration, config.digest.as_deref(), &engine, &config.guest_settings())
-        .map_err(|error| Exit::from(&error))
-}
-
 /// Says what was found. Without a plugin: where every value comes from.
 fn report(found: Found, output: Output, console: &mut Console) {
     let Found { loaded: Loaded { config, origins }, plugin, topics, registry } = found;
@@ -221,8 +215,7 @@ fn report(found: Found, output: Output, console: &mut Console) {
         console.say(format_args!("{}: configuration and plugin fit ({digest})", escape(&config.pipeline)));
     }
     for Topic { topic, partitions } in topics {
-        let noun = if partitions == 1 { "partition" } else { "partitions" };
-        console.say(format_args!("topic {topic}: {partitions} {noun}"));
+        console.say(format_args!("topic {topic}: {}", counted(partitions as u64, "partition")));
     }
     if registry {
         console.say("the schema registry answers");

@@ -12,12 +12,13 @@ mod text;
 mod writing;
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use clap::builder::NonEmptyStringValueParser;
 use clap::{Args, Subcommand};
 use gristmill_kafka::{RecordBody, TopicReader};
 
+use crate::clock::now_ms;
 use crate::config::{Config, Span};
 use crate::dead_letters::{
     Choice, Class, Letter, OriginChoice, Position, Summary, When, check_name, original, position, shown,
@@ -325,10 +326,4 @@ impl Session {
         );
         Some(Exit::because(exit::UNEXPECTED, why))
     }
-}
-
-/// Now, in milliseconds since 1970.
-fn now_ms() -> i64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }

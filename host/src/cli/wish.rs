@@ -6,6 +6,7 @@ use clap::Args;
 
 use crate::control::client::AskError;
 use crate::control::{Done, HeldStatus, RefusalCode, Request};
+use crate::counted::counted;
 use crate::excerpt::short_reason;
 use crate::exit::{self, Exit};
 
@@ -129,12 +130,12 @@ fn words(request: &Request, done: &Done) -> String {
         (Request::Pause {}, false) => "was paused already".to_owned(),
         (Request::Resume {}, true) => "resumed; hand-overs go on".to_owned(),
         (Request::Resume {}, false) => "was not paused".to_owned(),
-        (Request::Retry {}, true) => format!("released {}", counted(done.released.len())),
+        (Request::Retry {}, true) => format!("released {}", counted(done.released.len() as u64, "thing")),
         (Request::Retry {}, false) => match &status.held[..] {
             [] => "nothing was held, and no batch waited".to_owned(),
             [held, others @ ..] => format!("what was held is held again: {}", held_again(held, others.len())),
         },
-        (Request::Skip { .. }, true) => format!("skips {}", counted(done.released.len())),
+        (Request::Skip { .. }, true) => format!("skips {}", counted(done.released.len() as u64, "thing")),
         (Request::Skip { .. }, false) => "nothing was held that can be skipped".to_owned(),
         (Request::Stop { now: true }, _) => "asked to leave at once".to_owned(),
         (Request::Stop { now: false }, true) => "asked to stop".to_owned(),
@@ -152,10 +153,6 @@ fn held_again(held: &HeldStatus, others: usize) -> String {
     let positions = held.positions.as_ref().map(|positions| format!(" ({positions})")).unwrap_or_default();
     let more = if others == 0 { String::new() } else { format!(", and {others} more") };
     format!("{place}{}{positions}{more}", short_reason(&held.reason))
-}
-
-fn counted(things: usize) -> String {
-    if things == 1 { "1 thing".to_owned() } else { format!("{things} things") }
 }
 
 /// The state afterwards, with what keeps it from being the one that was wished for.

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use gristmill_decode::{self as decode, Format, MessageSource, RegistryAuth, RegistrySettings, Source};
 use gristmill_kafka::is_pattern;
-use regex::Regex;
 
 use super::file::{ConfigFile, FormatName, RegistrySection, TopicSection};
 use super::findings::Findings;
 use super::quantity::Span;
 use super::secret::Secret;
+use super::topic_match::TopicMatch;
 
 /// What the bytes of keys and values are.
 #[derive(Clone, Debug, Default)]
@@ -41,35 +41,6 @@ pub struct TopicFormats {
     pub key: Format,
     /// What values are.
     pub value: Format,
-}
-
-/// Which topics something is about.
-#[derive(Clone, Debug)]
-pub enum TopicMatch {
-    /// The one of this name.
-    Name(String),
-    /// Those that this pattern matches, and no name.
-    Pattern(Regex),
-}
-
-impl std::fmt::Display for TopicMatch {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Name(name) => f.write_str(name),
-            Self::Pattern(pattern) => f.write_str(pattern.as_str()),
-        }
-    }
-}
-
-impl TopicMatch {
-    /// True when it is about that topic.
-    #[must_use]
-    pub fn is(&self, topic: &str) -> bool {
-        match self {
-            Self::Name(name) => name == topic,
-            Self::Pattern(pattern) => pattern.is_match(topic),
-        }
-    }
 }
 
 /// A schema registry.
@@ -134,20 +105,9 @@ pub(crate) fn parse(file: &ConfigFile, folder: &Path, findings: &mut Findings) -
         findings.warnings.push(warning.to_owned());
     }
     let by_pattern = topics.iter().any(|formats| matches!(formats.topics, TopicMatch::Pattern(_)));
-    let subscribed = if by_pattern { subscribed(&file.kafka.topics) } else { Vec::new() };
+    let subscribed =
+        file.kafka.topics.iter().filter(|_| by_pattern).filter_map(|topic| TopicMatch::of(topic)).collect();
     DecodingConfig { topics, registry, subscribed }
-}
-
-/// Everything that is subscribed, as far as it can be said in our own regular expressions.
-fn subscribed(topics: &[String]) -> Vec<TopicMatch> {
-    let matched = |topic: &String| {
-        if is_pattern(topic) {
-            Regex::new(topic).ok().map(TopicMatch::Pattern)
-        } else {
-            Some(TopicMatch::Name(topic.clone()))
-        }
-    };
-    topics.iter().filter_map(matched).collect()
 }
 
 /// True where one of a topic's formats takes its schemas from the registry.
@@ -156,19 +116,14 @@ fn asks_registry(section: &TopicSection) -> bool {
 }
 
 fn topic_match(topic: &str, findings: &mut Findings) -> Option<TopicMatch> {
-    if !is_pattern(topic) {
-        return Some(TopicMatch::Name(topic.to_owned()));
+    let matched = TopicMatch::of(topic);
+    if matched.is_none() {
+        let message = format!(
+            "topics.{topic}: this pattern means something to brokers' clients only; write a simpler one, or name the topics"
+        );
+        findings.refuse(&[&["topics", topic]], message);
     }
-    match Regex::new(topic) {
-        Ok(pattern) => Some(TopicMatch::Pattern(pattern)),
-        Err(_) => {
-            let message = format!(
-                "topics.{topic}: this pattern means something to brokers' clients only; write a simpler one, or name the topics"
-            );
-            findings.refuse(&[&["topics", topic]], message);
-            None
-        }
-    }
+    matched
 }
 
 fn registry(section: &RegistrySection, folder: &Path, findings: &mut Findings) -> RegistryConfig {

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use gristmill_kafka::dead_letter::{DeadLetterTopic, HeaderStyle};
 use gristmill_kafka::{ProducerSettings, SettingsError, check_topic, is_pattern};
-use regex::Regex;
 
 use super::file::{self, ConfigFile};
 use super::findings::Findings;
 use super::kafka::KafkaConfig;
 use super::quantity::Span;
 use super::secret::Secret;
+use super::topic_match::TopicMatch;
 
 /// What is written, and how.
 #[derive(Clone, Debug)]
@@ -160,14 +160,9 @@ fn written(path: &[&str], topic: &str, what: &str, subscribed: &[String], findin
     }
 }
 
-/// True when a subscription reads a topic. The brokers' client matches patterns by the system's own regular expressions; where
-/// those differ, the first assignment of the topic ends the host.
+/// True when a subscription reads a topic. Where the brokers' client reads another one, the first assignment of the topic ends the host.
 fn reads(subscribed: &str, topic: &str) -> bool {
-    if is_pattern(subscribed) {
-        Regex::new(subscribed).is_ok_and(|pattern| pattern.is_match(topic))
-    } else {
-        subscribed == topic
-    }
+    TopicMatch::of(subscribed).is_some_and(|subscribed| subscribed.is(topic))
 }
 
 /// Nothing can be put aside where there is no place for it.

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use gristmill_guest::{escape, shortened};
 
 use super::{Choice, Class, Letter};
+use crate::counted::counted;
 
 /// How many classes are counted by themselves beside those that gristmill writes, and how much of their names is kept: a header may say
 /// anything. The rest are counted together.
@@ -69,12 +70,6 @@ impl Summary {
         }
         words
     }
-}
-
-/// A number of things.
-pub(crate) fn counted(count: u64, thing: &str) -> String {
-    let ending = if count == 1 { "" } else { "s" };
-    format!("{count} {thing}{ending}")
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ use anyhow::{Context, Result, bail};
 use crate::kafka::install::{Installation, copy_folder};
 use crate::kafka::properties;
 use crate::kafka::security::{self, SecureListener};
+use crate::log::last_lines;
 use crate::port;
 use crate::signal::send_signal;
 use crate::watchdog::Watchdog;
@@ -259,9 +260,7 @@ impl Broker {
     /// The last lines of the broker's log, for error texts.
     #[must_use]
     pub fn log_tail(&self) -> String {
-        let text = self.log_text();
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(30)..].join("\n")
+        last_lines(&self.log_text())
     }
 
     /// Lets go of the process: it runs on after us. Returns its number and its folder.

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use gristmill_core::policy::{Attempts, BatchLimits};
-use gristmill_guest::{Engine, EngineSettings};
 
 use crate::config::Config;
 use crate::dead_letters::Position;
 use crate::decoding::{Formats, Unavailable};
 use crate::exit::{self, Exit};
-use crate::plugin_file::{self, NamedBy};
+use crate::loading;
 use crate::records::FileRecord;
 
 use super::super::Output;
@@ -42,13 +41,7 @@ impl Calling {
     /// Loads the schemas and the plugin.
     pub(super) fn new(config: &Config, wait: Duration, output: Output) -> Result<Self, Exit> {
         let formats = Formats::load(&config.decoding, config.policy.batch.record_bytes_max)?;
-        let engine = Engine::new(&EngineSettings::default())
-            .map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
-        let plugin = &config.plugin;
-        let settings = plugin.guest_settings();
-        let plugin =
-            plugin_file::load(&plugin.path, NamedBy::Configuration, plugin.digest.as_deref(), &engine, &settings)
-                .map_err(|error| Exit::from(&error))?;
+        let plugin = loading::plugin(config)?;
         let sinks = config.writing.sinks.keys().map(|sink| Arc::from(sink.as_str())).collect();
         Ok(Self {
             caller: Caller::new(plugin, Arc::from(config.pipeline.as_str()), 1, sinks)?,

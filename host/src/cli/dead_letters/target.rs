@@ -6,9 +6,9 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use gristmill_kafka::dead_letter::{self, ReplayError};
-use gristmill_kafka::{Outgoing, RecordBody, is_pattern};
-use regex::Regex;
+use gristmill_kafka::{Outgoing, RecordBody};
 
+use crate::config::TopicMatch;
 use crate::dead_letters::{OriginChoice, check_name};
 
 /// Where to.
@@ -56,9 +56,7 @@ impl fmt::Display for Target {
 #[derive(Debug)]
 pub(super) struct Origins {
     /// What the pipeline reads or somebody named.
-    names: BTreeSet<String>,
-    /// What else it reads.
-    patterns: Vec<Regex>,
+    topics: Vec<TopicMatch>,
     /// Where dead letters go: nothing is replayed to there.
     letters: BTreeSet<String>,
 }
@@ -66,10 +64,9 @@ pub(super) struct Origins {
 impl Origins {
     /// Those of a subscription, and those that were named beside it. A pattern that only the brokers' client can read allows nothing.
     pub(super) fn new(subscribed: &[String], named: &[OriginChoice], letters: BTreeSet<String>) -> Self {
-        let (patterns, names): (Vec<&String>, Vec<&String>) = subscribed.iter().partition(|topic| is_pattern(topic));
-        let names = names.into_iter().cloned().chain(named.iter().map(|origin| origin.topic().to_owned()));
-        let patterns = patterns.into_iter().filter_map(|pattern| Regex::new(pattern).ok());
-        Self { names: names.collect(), patterns: patterns.collect(), letters }
+        let read = subscribed.iter().filter_map(|topic| TopicMatch::of(topic));
+        let named = named.iter().map(|origin| TopicMatch::Name(origin.topic().to_owned()));
+        Self { topics: read.chain(named).collect(), letters }
     }
 
     /// True where dead letters go to this topic.
@@ -78,7 +75,7 @@ impl Origins {
     }
 
     fn take(&self, topic: &str) -> bool {
-        self.names.contains(topic) || self.patterns.iter().any(|pattern| pattern.is_match(topic))
+        self.topics.iter().any(|topics| topics.is(topic))
     }
 }
 

@@ -6,7 +6,8 @@ use gristmill_guest::escape;
 use gristmill_kafka::dead_letter::{Place, ToldFailure};
 use unicode_width::UnicodeWidthStr;
 
-use crate::dead_letters::{Class, Letter, counted, shown};
+use crate::counted::counted;
+use crate::dead_letters::{Class, Letter, shown};
 use crate::excerpt::short_reason;
 use crate::records::FileRecord;
 
