@@ -1,4 +1,4 @@
-//! The arrows of the architecture: `host → {kafka, guest} → core`, `host → decode`; input and output in two crates, decisions in one.
+//! The arrows of the architecture: `host → {kafka, guest} → core`, `host → decode`, `guest → egress`; input and output in two crates, decisions in one.
 
 use crate::form::places;
 use crate::manifest::{dependencies, is_ours};
@@ -8,7 +8,8 @@ use crate::source::Source;
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("host/core/Cargo.toml", &[]),
     ("host/kafka/Cargo.toml", &["gristmill-core"]),
-    ("host/guest/Cargo.toml", &["gristmill-core"]),
+    ("host/guest/Cargo.toml", &["gristmill-core", "gristmill-egress"]),
+    ("host/egress/Cargo.toml", &[]),
     ("host/decode/Cargo.toml", &[]),
     ("host/Cargo.toml", &["gristmill-core", "gristmill-kafka", "gristmill-guest", "gristmill-decode"]),
     ("plugins/sdk/rust/Cargo.toml", &[]),
@@ -22,11 +23,16 @@ const CORE_DEPENDENCIES: &[&str] = &["thiserror"];
 const MAY_NOT_NAME: &[(&str, &[&str], &str)] = &[
     ("host/core/src", &["gristmill_kafka", "gristmill_guest", "gristmill"], "the core knows no edge"),
     ("host/kafka/src", &["gristmill_guest", "gristmill", "wasmtime"], "the Kafka edge knows the core and nobody else"),
-    ("host/guest/src", &["gristmill_kafka", "gristmill", "rdkafka"], "the guest edge knows the core and nobody else"),
+    ("host/guest/src", &["gristmill_kafka", "gristmill", "rdkafka"], "the guest edge knows the core and the way out"),
     (
         "host/decode/src",
         &["gristmill_core", "gristmill_kafka", "gristmill_guest", "gristmill", "wasmtime", "rdkafka_sys"],
         "the decoder knows bytes and schemas",
+    ),
+    (
+        "host/egress/src",
+        &["gristmill_core", "gristmill_kafka", "gristmill_guest", "gristmill", "wasmtime", "rdkafka_sys"],
+        "the way out knows addresses and requests, and no guest",
     ),
     ("host/src", &["wasmtime", "wasmtime_wasi", "rdkafka_sys"], "input and output happen in the two edges"),
     ("tests/src", &["gristmill", "gristmill_core", "gristmill_kafka", "gristmill_guest"], "a judge shares no code"),
