@@ -188,7 +188,7 @@ impl Command {
     fn run(self, quiet: bool, console: &mut Console) -> Exit {
         match self {
             Self::Check(args) => check::run(args, console),
-            Self::Inspect(args) => inspect::run(&args, console),
+            Self::Inspect(args) => inspect::run(args, console),
             Self::Status(args) => status::run(args, console),
             Self::Pause(args) => wish::run(&Request::Pause {}, args, console),
             Self::Resume(args) => wish::run(&Request::Resume {}, args, console),

@@ -25,6 +25,7 @@ mod narrate;
 mod observe;
 mod pipeline;
 mod plugin_file;
+mod profile;
 pub mod records;
 mod regular_file;
 mod run;

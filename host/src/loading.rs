@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-use gristmill_guest::{Engine, EngineSettings, Plugin};
+use gristmill_guest::{Engine, Plugin};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
@@ -53,7 +53,7 @@ pub(crate) async fn aside<T: Send + 'static>(
 /// How the process ends for it.
 pub(crate) fn plugin(config: &Config) -> Result<Plugin, Exit> {
     let engine =
-        Engine::new(&EngineSettings::default()).map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
+        Engine::new(&config.plugin.engine_settings()).map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
     let section = &config.plugin;
     let (named_by, pinned) = (NamedBy::Configuration, section.digest.as_deref());
     plugin_file::load(&section.path, named_by, pinned, &engine, &section.guest_settings())

@@ -23,6 +23,7 @@ use crate::live::Live;
 use crate::loading;
 use crate::narrate::Narrator;
 use crate::observe::{Observer, StopWaits};
+use crate::profile;
 use crate::run::{Feeds, Runner};
 use crate::signals::{self, Asked};
 use crate::start_watch::StartWatch;
@@ -188,6 +189,7 @@ fn announce(config: &Config, plugin: &Plugin) {
         plugin = %plugin.digest().short(),
         digest = %plugin.digest(),
         file = %config.plugin.path.display(),
+        profile = %profile::differences(&config.plugin).join("; "),
         group = %config.kafka.group_id,
         topics = config.kafka.topics.join(", "),
         "starting"

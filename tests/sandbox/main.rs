@@ -3,20 +3,25 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
+mod caller;
 mod cancel;
+mod deterministic;
 mod effect_plugins;
 mod effects;
 mod files;
+mod folders;
 mod forged;
 mod instances;
 mod journal;
 mod memory;
+mod manifest;
 mod mill;
 mod outcomes;
 mod output;
 mod plugins;
 mod reach;
 mod records;
+mod settings;
 mod start;
 mod time;
 mod traps;

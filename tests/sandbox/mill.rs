@@ -41,7 +41,7 @@ pub(crate) fn mischief(settings: &PluginSettings) -> Result<Plugin, LoadError> {
 /// Settings that hand `settings` to the plugin.
 pub(crate) fn with_settings(settings: &[(&str, &str)]) -> PluginSettings {
     let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    PluginSettings { grants: Grants { settings }, ..PluginSettings::default() }
+    PluginSettings { grants: Grants { settings, ..Grants::default() }, ..PluginSettings::default() }
 }
 
 /// The strict limits, but for what `change` changes.

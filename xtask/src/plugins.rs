@@ -13,6 +13,8 @@ const TARGET: &str = "wasm32-wasip2";
 
 /// The packages that are plugins, by their cargo names. `plugins/sdk/rust` is a library and no plugin.
 const PACKAGES: &[&str] = &[
+    "gristmill-asker",
+    "gristmill-caller",
     "gristmill-copy",
     "gristmill-count",
     "gristmill-echo",

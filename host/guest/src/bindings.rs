@@ -33,7 +33,7 @@ pub(crate) const LIFECYCLE: &str = "gristmill:plugin/lifecycle@0.1.0";
 
 impl control::Host for State {
     fn time_left_ms(&mut self) -> u32 {
-        u32::try_from(self.clock().time_left().as_millis()).unwrap_or(u32::MAX)
+        u32::try_from(self.clock().time_left_told().as_millis()).unwrap_or(u32::MAX)
     }
 
     fn cancelled(&mut self) -> bool {

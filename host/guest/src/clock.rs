@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::cancel::Cancel;
+use crate::engine::Engine;
 use crate::limits::Limits;
 use crate::ticker::Ticker;
 
@@ -25,6 +26,9 @@ pub(crate) enum Ended {
     /// The wall clock ran out.
     #[error("used all of its {0:?} of wall-clock time (plugin.limits.time)")]
     Wall(Duration),
+    /// The instructions ran out that stand for processor time.
+    #[error("used all of its {0} instructions, which stand for its processor time (plugin.limits.cpu, plugin.deterministic)")]
+    Instructions(u64),
     /// The processor time ran out.
     #[error("used all of its {0:?} of processor time (plugin.limits.cpu)")]
     Cpu(Duration),
@@ -38,7 +42,8 @@ pub(crate) enum Ended {
 pub(crate) struct CallClock {
     started: Instant,
     wall: Duration,
-    cpu: Duration,
+    /// `None`: it is counted in instructions, elsewhere, and the guest is told no time that passes.
+    cpu: Option<Duration>,
     cancel: Arc<Cancel>,
     ticker: Arc<Ticker>,
     /// What [`Ticker::stood_still`] said at the start.
@@ -52,13 +57,13 @@ pub(crate) struct CallClock {
 const IDLE: u64 = u64::MAX;
 
 impl CallClock {
-    /// Starts the time of one hand-over, during which `ticker` has to be kept ticking.
-    pub(crate) fn start(limits: &Limits, cancel: Arc<Cancel>, ticker: Arc<Ticker>) -> Arc<Self> {
-        let started = Instant::now();
+    /// Starts the time of one hand-over, during which the ticker of `engine` has to be kept ticking.
+    pub(crate) fn start(limits: &Limits, cancel: Arc<Cancel>, engine: &Engine) -> Arc<Self> {
+        let (started, ticker) = (Instant::now(), engine.ticker());
         Arc::new(Self {
             started,
             wall: limits.time,
-            cpu: limits.cpu,
+            cpu: (!engine.is_deterministic()).then_some(limits.cpu),
             cancel,
             stood_still_before: ticker.stood_still(started),
             ticker,
@@ -80,6 +85,11 @@ impl CallClock {
         Duration::from_nanos(over.saturating_add(running))
     }
 
+    /// How long until the host ends the call, as the guest is told it.
+    pub(crate) fn time_left_told(&self) -> Duration {
+        if self.cpu.is_some() { self.time_left() } else { self.wall }
+    }
+
     /// How long until the host ends the call.
     pub(crate) fn time_left(&self) -> Duration {
         let now = Instant::now();
@@ -98,10 +108,8 @@ impl CallClock {
             Some(Ended::Cancelled)
         } else if self.wall_ends_at(now) <= now {
             Some(Ended::Wall(self.wall))
-        } else if self.busy() >= self.cpu {
-            Some(Ended::Cpu(self.cpu))
         } else {
-            None
+            self.cpu.filter(|cpu| self.busy() >= *cpu).map(Ended::Cpu)
         }
     }
 

@@ -7,10 +7,12 @@ use std::sync::Arc;
 use wasmparser::WasmFeatures;
 use wasmtime::component::{HasSelf, Linker};
 use wasmtime::{Config, Strategy};
+use wasmtime_wasi_config::WasiConfig;
 
 use crate::bindings;
 use crate::error::EngineError;
 use crate::guest::State;
+use crate::sockets;
 use crate::ticker::{Ticker, Ticking};
 
 /// What differs between engines.
@@ -20,11 +22,14 @@ pub struct EngineSettings {
     pub wasm_stack_bytes: usize,
     /// Bytes of stack for a guest's calls and the host calls above them.
     pub async_stack_bytes: usize,
+    /// True: the same batch always gets the same answer. Clocks stand at the newest record's time, chance comes from a seed, and
+    /// processor time is counted in instructions.
+    pub deterministic: bool,
 }
 
 impl Default for EngineSettings {
     fn default() -> Self {
-        Self { wasm_stack_bytes: 512 << 10, async_stack_bytes: 2 << 20 }
+        Self { wasm_stack_bytes: 512 << 10, async_stack_bytes: 2 << 20, deterministic: false }
     }
 }
 
@@ -41,6 +46,7 @@ struct Inner {
     wasmtime: wasmtime::Engine,
     linker: Linker<State>,
     ticker: Arc<Ticker>,
+    deterministic: bool,
 }
 
 impl Engine {
@@ -50,18 +56,19 @@ impl Engine {
     ///
     /// The stacks are too close to each other, or this machine cannot run wasmtime.
     pub fn new(settings: &EngineSettings) -> Result<Self, EngineError> {
-        let EngineSettings { wasm_stack_bytes, async_stack_bytes } = *settings;
+        let EngineSettings { wasm_stack_bytes, async_stack_bytes, deterministic } = *settings;
         if async_stack_bytes < wasm_stack_bytes.saturating_add(HOST_STACK_BYTES) {
             return Err(EngineError::StacksTooClose { wasm_stack_bytes, async_stack_bytes, needed: HOST_STACK_BYTES });
         }
         let mut config = strict_config();
         config.max_wasm_stack(wasm_stack_bytes).async_stack_size(async_stack_bytes);
+        config.consume_fuel(deterministic).cranelift_nan_canonicalization(deterministic);
         let wasmtime = wasmtime::Engine::new(&config).map_err(EngineError::Wasmtime)?;
         let linker = linker(&wasmtime).map_err(EngineError::Wasmtime)?;
         let ticked = wasmtime.weak();
         let tick = move || ticked.upgrade().map(|engine| engine.increment_epoch()).is_some();
         let ticker = Ticker::start(tick).map_err(EngineError::Ticker)?;
-        Ok(Self { inner: Arc::new(Inner { wasmtime, linker, ticker }) })
+        Ok(Self { inner: Arc::new(Inner { wasmtime, linker, ticker, deterministic }) })
     }
 
     pub(crate) fn wasmtime(&self) -> &wasmtime::Engine {
@@ -70,6 +77,11 @@ impl Engine {
 
     pub(crate) fn linker(&self) -> &Linker<State> {
         &self.inner.linker
+    }
+
+    /// True where the same batch always gets the same answer.
+    pub(crate) fn is_deterministic(&self) -> bool {
+        self.inner.deterministic
     }
 
     /// The ticker, which also knows when the process stood still.
@@ -119,6 +131,9 @@ fn strict_config() -> Config {
 fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
+    sockets::add_to_linker(&mut linker)?;
+    wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
+    wasmtime_wasi_config::add_to_linker(&mut linker, |state: &mut State| WasiConfig::from(state.store()))?;
     bindings::control::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;
     Ok(linker)
 }
@@ -129,7 +144,7 @@ mod tests {
 
     #[test]
     fn stacks_too_close_to_each_other_are_refused() {
-        let settings = EngineSettings { wasm_stack_bytes: 2 << 20, async_stack_bytes: 2 << 20 };
+        let settings = EngineSettings { wasm_stack_bytes: 2 << 20, async_stack_bytes: 2 << 20, ..EngineSettings::default() };
         let error = Engine::new(&settings).unwrap_err();
         assert!(matches!(error, EngineError::StacksTooClose { .. }), "{error}");
     }

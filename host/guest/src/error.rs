@@ -3,6 +3,7 @@
 use gristmill_core::outcome::Fault;
 
 use crate::file::Kind;
+use crate::files::FilesError;
 use crate::worker::Job;
 
 /// An engine could not be made.
@@ -79,6 +80,16 @@ pub enum Refusal {
     /// Two ways to handle a batch.
     #[error("it exports both {0} and {1}, and only one may handle batches; export one of them")]
     BothHandlers(&'static str, &'static str),
+    /// An interface whose capability was not granted.
+    #[error("it imports {import} ({capability}), and nothing of that is granted; write {line}, or build the plugin without it")]
+    NotGranted {
+        /// The import's name.
+        import: String,
+        /// What it lets a guest do.
+        capability: &'static str,
+        /// A line of the configuration that grants it.
+        line: &'static str,
+    },
     /// An interface that nobody offers.
     #[error("it imports {import}, which is not available: {way_out}")]
     ImportNotAvailable {
@@ -92,6 +103,17 @@ pub enum Refusal {
 /// Exports, or that there are none.
 fn list(found: &[String]) -> String {
     if found.is_empty() { "no export at all".to_owned() } else { found.join(", ") }
+}
+
+/// What a plugin may reach cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum ReachError {
+    /// A granted folder cannot be given.
+    #[error(transparent)]
+    Files(#[from] FilesError),
+    /// Grants for the network contradict each other, or the system gives no thread.
+    #[error(transparent)]
+    Egress(#[from] gristmill_egress::StartError),
 }
 
 /// A plugin could not be loaded.
@@ -123,6 +145,22 @@ pub enum LoadError {
         plugin: String,
         /// Where it does not fit.
         detail: String,
+    },
+    /// What it may reach cannot be set up.
+    #[error("cannot load plugin {plugin}: {source}")]
+    Reach {
+        /// The plugin's name.
+        plugin: String,
+        /// What of it, why not, and the way out.
+        source: ReachError,
+    },
+    /// It needs what is not granted.
+    #[error("cannot load plugin {plugin}: it needs {}", missing.join("; "))]
+    Needs {
+        /// The plugin's name.
+        plugin: String,
+        /// Each need with its reason and the line to write.
+        missing: Vec<String>,
     },
     /// The trial start failed.
     #[error("cannot load plugin {plugin}: it does not start: {}; correct it, or its settings in plugin.settings", fault.detail)]

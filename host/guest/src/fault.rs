@@ -29,6 +29,8 @@ pub(crate) enum Phase {
     Start,
     /// Comparing its functions' types with the contract's.
     Bind,
+    /// `needs` of the manifest.
+    Manifest,
     /// `init`.
     Init,
     /// `process-batch`.
@@ -118,7 +120,7 @@ impl Broken {
 
     fn class(&self) -> FaultClass {
         match self.phase {
-            Phase::Start | Phase::Bind | Phase::Init => FaultClass::Start,
+            Phase::Start | Phase::Bind | Phase::Manifest | Phase::Init => FaultClass::Start,
             Phase::Call => self.class_of_call(),
         }
     }
@@ -176,6 +178,7 @@ impl Broken {
     fn where_it_was(&self) -> &'static str {
         match self.phase {
             Phase::Start => "while it was instantiated: ",
+            Phase::Manifest => "in needs: ",
             Phase::Init => "in init: ",
             Phase::Bind | Phase::Call => "",
         }

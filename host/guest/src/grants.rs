@@ -1,46 +1,129 @@
 //! What a plugin may reach: its settings, and nothing else unless granted.
 //!
-//! This version grants nothing beyond settings; files, sockets, names, arguments and standard input stay closed. The WASI
-//! interfaces for them exist, because toolchains import them unasked, and refuse inside.
+//! Files, sockets, names, arguments and standard input stay closed otherwise. The WASI interfaces for them exist, because toolchains
+//! import them unasked, and refuse inside. Where requests and connections may go is decided in `gristmill-egress`.
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
+use gristmill_egress::{Egress, Rules};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
+use wasmtime_wasi_config::WasiConfigVariables;
 
+use crate::denials::Denials;
+use crate::deterministic::Fixed;
+use crate::error::ReachError;
+use crate::files::FilesGrant;
 use crate::limits::Limits;
+use crate::provided::Needs;
+use crate::sockets::Sockets;
 use crate::stdio::Output;
 
 /// What a plugin is given. Settings may be secret; the `Debug` form shows their names only.
-#[derive(Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default)]
 pub struct Grants {
-    /// The plugin's settings. They are all that its environment holds.
+    /// The plugin's settings. They are all that its environment holds, and `wasi:config/store` holds them as well.
     pub settings: BTreeMap<String, String>,
+    /// Where its requests and connections may go.
+    pub rules: Rules,
+    /// Folders that it may read.
+    pub files: Vec<FilesGrant>,
 }
 
 impl fmt::Debug for Grants {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Grants").field("settings", &self.settings.keys()).finish()
+        f.debug_struct("Grants")
+            .field("settings", &self.settings.keys())
+            .field("rules", &self.rules)
+            .field("files", &self.files)
+            .finish()
     }
 }
 
 impl Grants {
+    /// True where there is something of what a plugin needs before it is loaded.
+    pub(crate) fn meet(&self, needs: Needs) -> bool {
+        match needs {
+            Needs::Http => !self.rules.http.is_empty(),
+        }
+    }
+
+    /// The same without network and files.
+    pub(crate) fn settings_only(&self) -> Self {
+        Self { settings: self.settings.clone(), ..Self::default() }
+    }
+}
+
+/// What the instances of one loaded plugin reach, set up once.
+pub(crate) struct Reach {
+    grants: Grants,
+    store: WasiConfigVariables,
+    /// `None`: nothing is granted that would need it.
+    egress: Option<Egress>,
+    denials: Arc<Denials>,
+}
+
+impl Reach {
+    /// Sets up what is granted.
+    ///
+    /// # Errors
+    ///
+    /// A folder cannot be given, grants contradict each other, or the system gives no thread.
+    pub(crate) fn open(grants: Grants, plugin: &Arc<str>) -> Result<Self, ReachError> {
+        grants.files.iter().try_for_each(FilesGrant::check)?;
+        let Rules { http, tcp, .. } = &grants.rules;
+        let wanted = !http.is_empty() || !tcp.is_empty();
+        let egress = wanted.then(|| Egress::start(grants.rules.clone())).transpose()?;
+        let settings = grants.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        let store = WasiConfigVariables::from_iter(settings);
+        Ok(Self { grants, store, egress, denials: Arc::new(Denials::new(Arc::clone(plugin))) })
+    }
+
+    /// The settings as key and value.
+    pub(crate) fn store(&self) -> &WasiConfigVariables {
+        &self.store
+    }
+
+    /// The way out, where there is one.
+    pub(crate) fn egress(&self) -> Option<Egress> {
+        self.egress.clone()
+    }
+
+    /// Where denials are told.
+    pub(crate) fn denials(&self) -> Arc<Denials> {
+        Arc::clone(&self.denials)
+    }
+
     /// The WASI world of one instance.
-    pub(crate) fn wasi(&self, limits: &Limits, stdout: Output, stderr: Output) -> WasiCtx {
+    ///
+    /// # Errors
+    ///
+    /// A folder cannot be opened any more.
+    pub(crate) fn wasi(&self, instance: Surroundings<'_>) -> wasmtime::Result<WasiCtx> {
+        let Surroundings { limits, fixed, sockets, stdout, stderr } = instance;
         let mut builder = WasiCtxBuilder::new();
-        builder
-            .stdout(stdout)
-            .stderr(stderr)
-            .max_random_size(limits.random_bytes)
-            .allow_ip_name_lookup(false)
-            .allow_tcp(false)
-            .allow_udp(false)
-            .socket_addr_check(|_, _| Box::pin(async { false }));
-        for (name, value) in &self.settings {
+        builder.stdout(stdout).stderr(stderr).max_random_size(limits.random_bytes);
+        sockets.arrange(&mut builder);
+        for (name, value) in &self.grants.settings {
             builder.env(name, value);
         }
-        builder.build()
+        self.grants.files.iter().try_for_each(|files| files.give(&mut builder))?;
+        if let Some(fixed) = fixed {
+            fixed.arrange(&mut builder);
+        }
+        Ok(builder.build())
     }
+}
+
+/// What one instance has for itself.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) limits: &'a Limits,
+    /// Time and chance, where they do not come from the machine.
+    pub(crate) fixed: Option<&'a Fixed>,
+    pub(crate) sockets: &'a Sockets,
+    pub(crate) stdout: Output,
+    pub(crate) stderr: Output,
 }
 
 #[cfg(test)]
@@ -50,7 +133,7 @@ mod tests {
     #[test]
     fn printing_grants_shows_names_only() {
         let settings = BTreeMap::from([("dsn".to_owned(), "hunter2".to_owned())]);
-        let shown = format!("{:?}", Grants { settings });
+        let shown = format!("{:?}", Grants { settings, ..Grants::default() });
         assert!(shown.contains("dsn") && !shown.contains("hunter2"), "{shown}");
     }
 }

@@ -6,20 +6,34 @@
 use std::sync::Arc;
 
 use wasmtime::component::{Instance, ResourceTable};
-use wasmtime::{Store, UpdateDeadline};
+use wasmtime::{Store, Trap, UpdateDeadline};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_config::WasiConfigVariables;
+use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::bindings::{self, types};
 use crate::clock::{CallClock, Ended};
+use crate::deterministic::{Fixed, instructions};
 use crate::fault::{Broken, Cause, Phase};
+use crate::grants::{Reach, Surroundings};
 use crate::limits::Meter;
+use crate::needs::{Needs, Wish};
 use crate::plugin::{Instances, Plugin};
+use crate::requests::Requests;
+use crate::sockets::Sockets;
 use crate::stdio::Output;
 use crate::words::last_words;
+
+/// Bytes of one set of HTTP headers, as the host keeps them.
+const HTTP_FIELDS_BYTES_MAX: usize = 32 << 10;
 
 /// What the host keeps for one guest.
 pub(crate) struct State {
     wasi: WasiCtx,
+    http: WasiHttpCtx,
+    requests: Requests,
+    sockets: Sockets,
+    reach: Arc<Reach>,
     table: ResourceTable,
     meter: Meter,
     clock: Arc<CallClock>,
@@ -28,6 +42,26 @@ pub(crate) struct State {
 impl State {
     pub(crate) fn clock(&self) -> &CallClock {
         &self.clock
+    }
+
+    /// The plugin's settings as key and value.
+    pub(crate) fn store(&self) -> &WasiConfigVariables {
+        self.reach.store()
+    }
+
+    pub(crate) fn sockets(&self) -> &Sockets {
+        &self.sockets
+    }
+
+    /// Everything that the guest holds of the host.
+    pub(crate) fn table(&mut self) -> &mut ResourceTable {
+        &mut self.table
+    }
+}
+
+impl WasiHttpView for State {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        WasiHttpCtxView { hooks: &mut self.requests, table: &mut self.table, ctx: &mut self.http }
     }
 }
 
@@ -53,21 +87,42 @@ impl Guest {
     /// # Errors
     ///
     /// It broke, does not fit the contract, or refused.
-    pub(crate) async fn start(plugin: &Plugin, clock: &Arc<CallClock>) -> Result<Self, Broken> {
-        let mut guest = Self::new(plugin, clock);
+    pub(crate) async fn start(
+        plugin: &Plugin,
+        clock: &Arc<CallClock>,
+        fixed: Option<Fixed>,
+    ) -> Result<Self, Broken> {
+        let failed = |error| Broken::new(Phase::Start, Cause::Failed(error));
+        let mut guest = Self::new(plugin, plugin.reach(), clock, fixed.as_ref()).map_err(failed)?;
         let instance = guest.instantiate(clock).await?;
         guest.bind(&instance)?;
         guest.run_init(&instance, clock).await?;
         Ok(guest)
     }
 
-    fn new(plugin: &Plugin, clock: &Arc<CallClock>) -> Self {
+    /// An instance that is not there yet, with its limits armed.
+    fn new(
+        plugin: &Plugin,
+        reach: &Arc<Reach>,
+        clock: &Arc<CallClock>,
+        fixed: Option<&Fixed>,
+    ) -> wasmtime::Result<Self> {
         let limits = plugin.limits();
         let (stdout, stderr) = (Output::new(plugin.stdout()), Output::new(plugin.stderr()));
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.resources);
+        let sockets = Sockets::new(reach.egress(), reach.denials());
+        let (out, err) = (stdout.clone(), stderr.clone());
+        let wasi =
+            reach.wasi(Surroundings { limits, fixed, sockets: &sockets, stdout: out, stderr: err })?;
+        let mut http = WasiHttpCtx::new();
+        http.set_field_size_limit(HTTP_FIELDS_BYTES_MAX);
         let state = State {
-            wasi: plugin.grants().wasi(limits, stdout.clone(), stderr.clone()),
+            wasi,
+            http,
+            requests: Requests::new(reach.egress(), reach.denials(), clock),
+            sockets,
+            reach: Arc::clone(reach),
             table,
             meter: Meter::new(limits),
             clock: Arc::clone(clock),
@@ -80,7 +135,29 @@ impl Guest {
             None => Ok(UpdateDeadline::Yield(1)),
         });
         store.set_hostcall_fuel(host_width(limits.copy_bytes));
-        Self { plugin: plugin.clone(), store, handler: None, stdout, stderr, batches: 0 }
+        if plugin.engine().is_deterministic() {
+            store.set_fuel(instructions(limits.cpu))?;
+        }
+        Ok(Self { plugin: plugin.clone(), store, handler: None, stdout, stderr, batches: 0 })
+    }
+
+    /// Starts an instance that reaches nothing, and asks it what the plugin needs. `None`: it does not say.
+    ///
+    /// # Errors
+    ///
+    /// It broke.
+    pub(crate) async fn ask_needs(plugin: &Plugin, clock: &Arc<CallClock>) -> Result<Option<Needs>, Broken> {
+        let Some(index) = plugin.manifest().copied() else { return Ok(None) };
+        let failed = |error| Broken::new(Phase::Start, Cause::Failed(error));
+        let fixed = Fixed::of_trial(plugin.digest());
+        let fixed = plugin.engine().is_deterministic().then_some(&fixed);
+        let mut guest = Self::new(plugin, plugin.reach(), clock, fixed).map_err(failed)?;
+        let instance = guest.instantiate(clock).await?;
+        let bound = instance.get_typed_func::<(), (Vec<Wish>,)>(&mut guest.store, index);
+        let needs = guest.settle(Phase::Bind, Ok(bound))?;
+        let ran = clock.run(needs.call_async(&mut guest.store, ())).await;
+        let (wishes,) = guest.settle(Phase::Manifest, ran)?;
+        Ok(Some(Needs::said(wishes)))
     }
 
     async fn instantiate(&mut self, clock: &CallClock) -> Result<Instance, Broken> {
@@ -124,6 +201,7 @@ impl Guest {
         };
         self.batches = self.batches.saturating_add(1);
         self.store.data_mut().clock = Arc::clone(clock);
+        self.store.data_mut().requests.begin(clock);
         self.store.set_epoch_deadline(1);
         self.store.set_hostcall_fuel(host_width(answer_bytes));
         let handler = handler.gristmill_plugin_handler();
@@ -134,7 +212,8 @@ impl Guest {
     /// True when this guest may take another batch of `plugin`.
     pub(crate) fn serves(&self, plugin: &Plugin) -> bool {
         let Instances::Reuse { batches_max, memory_bytes_max } = plugin.instances() else { return false };
-        self.plugin.is(plugin) && self.batches < batches_max && self.memory_bytes() <= memory_bytes_max
+        let answers_alike = plugin.engine().is_deterministic();
+        !answers_alike && self.plugin.is(plugin) && self.batches < batches_max && self.memory_bytes() <= memory_bytes_max
     }
 
     /// Bytes in all of its memories and tables.
@@ -155,6 +234,9 @@ impl Guest {
         let tail = self.stderr.take_tail();
         let error = match ran {
             Ok(Ok(value)) => return Ok(value),
+            Ok(Err(error)) if error.downcast_ref::<Trap>() == Some(&Trap::OutOfFuel) => {
+                Cause::Failed(error.context(Ended::Instructions(instructions(self.plugin.limits().cpu))))
+            }
             Ok(Err(error)) => Cause::Failed(error),
             Err(ended) => Cause::Ended(ended),
         };

@@ -6,6 +6,7 @@ use gristmill_core::outcome::Fault;
 
 use crate::bindings::types;
 use crate::clock::CallClock;
+use crate::deterministic::Fixed;
 use crate::emitted::Allowance;
 use crate::fault::{Broken, Cause, Evidence, Phase};
 use crate::guest::Guest;
@@ -25,7 +26,7 @@ pub(crate) struct Handover<'a> {
 impl Handover<'_> {
     /// Hands the batch to `kept` or to a fresh guest, and gives the guest back with its answer.
     pub(crate) async fn run(self, kept: Option<Guest>) -> Result<(Said, Guest), Broken> {
-        let Self { job, clock } = self;
+        let Self { job, clock } = &self;
         let limits = job.plugin.limits();
         let rows = HeaderRows::new(&*job.batch);
         let batch_bytes = rows.batch_bytes(&*job.batch);
@@ -34,7 +35,7 @@ impl Handover<'_> {
         }
         let mut guest = match kept {
             Some(guest) => guest,
-            None => Guest::start(&job.plugin, clock).await?,
+            None => Guest::start(&job.plugin, clock, self.fixed()).await?,
         };
         let digest = job.plugin.digest().to_string();
         let info = types::BatchInfo {
@@ -52,6 +53,12 @@ impl Handover<'_> {
         let said = Said::read(answer, records.len(), &allowance)
             .map_err(|trouble| Broken::new(Phase::Call, Cause::Answer(trouble)))?;
         Ok((said, guest))
+    }
+
+    /// The time and chance of the batch's instance, where they do not come from the machine.
+    fn fixed(&self) -> Option<Fixed> {
+        let Job { plugin, pipeline, batch, .. } = self.job;
+        plugin.engine().is_deterministic().then(|| Fixed::of_batch(plugin.digest(), pipeline, &**batch))
     }
 }
 

@@ -12,7 +12,8 @@ use crate::error::Refusal;
 use crate::file::Kind;
 use crate::limits::Limits;
 use crate::plugin::Digest;
-use crate::provided::{Provision, provision};
+use crate::grants::Grants;
+use crate::provided::{Needs, Provision, provision};
 
 /// What a file is, what it wants, and what this host would refuse.
 #[derive(Clone, Debug)]
@@ -45,6 +46,19 @@ impl Inspection {
     }
 }
 
+impl Inspection {
+    /// Why a plugin that imports this is not loaded with these grants.
+    #[must_use]
+    pub fn refused_with(&self, grants: &Grants) -> Option<Refusal> {
+        self.imports.iter().find_map(|import| match provision(&import.name) {
+            Provision::Offered(capability, Some(needs)) if !grants.meet(needs) => {
+                Some(Refusal::NotGranted { import: import.name.clone(), capability, line: needs.line() })
+            }
+            Provision::Offered(..) | Provision::Missing(_) => None,
+        })
+    }
+}
+
 /// One import of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Import {
@@ -52,6 +66,8 @@ pub struct Import {
     pub name: String,
     /// What it lets a guest do. `None`: this host does not offer it.
     pub capability: Option<&'static str>,
+    /// A line of the configuration without which a plugin that imports it is not loaded. `None`: it needs none.
+    pub needs: Option<&'static str>,
 }
 
 /// One entry of the metadata in which toolchains sign their work.
@@ -111,11 +127,11 @@ fn read(bytes: &[u8], inspection: &mut Inspection) -> wasmparser::Result<()> {
             Payload::ComponentImportSection(imports) if depth == 0 => {
                 for import in imports {
                     let name = import?.name.name.to_owned();
-                    let capability = match provision(&name) {
-                        Provision::Offered(capability) => Some(capability),
-                        Provision::Missing(_) => None,
+                    let (capability, needs) = match provision(&name) {
+                        Provision::Offered(capability, needs) => (Some(capability), needs.map(Needs::line)),
+                        Provision::Missing(_) => (None, None),
                     };
-                    inspection.imports.push(Import { name, capability });
+                    inspection.imports.push(Import { name, capability, needs });
                 }
             }
             Payload::ComponentExportSection(exports) if depth == 0 => {

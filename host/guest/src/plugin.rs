@@ -11,13 +11,15 @@ use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
 use crate::bindings::{self, LIFECYCLE};
 use crate::cancel::Cancel;
 use crate::clock::CallClock;
+use crate::deterministic::Fixed;
 use crate::engine::Engine;
 use crate::error::LoadError;
 use crate::fault::{Broken, Evidence, Phase};
-use crate::grants::Grants;
+use crate::grants::{Grants, Reach};
 use crate::guest::{Guest, State};
 use crate::inspect::inspect;
 use crate::limits::Limits;
+use crate::needs::MANIFEST;
 use crate::panics;
 use crate::stdio::Outlet;
 
@@ -53,7 +55,7 @@ impl fmt::Debug for Digest {
 }
 
 /// How a plugin runs.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct PluginSettings {
     /// What it may use up.
     pub limits: Limits,
@@ -88,6 +90,7 @@ struct Inner {
     code: Arc<Code>,
     short_digest: Arc<str>,
     settings: PluginSettings,
+    reach: Arc<Reach>,
     stdout: Arc<Outlet>,
     stderr: Arc<Outlet>,
 }
@@ -100,6 +103,7 @@ struct Code {
     pre: InstancePre<State>,
     handler: bindings::PluginIndices,
     init: Option<ComponentExportIndex>,
+    manifest: Option<ComponentExportIndex>,
 }
 
 impl Plugin {
@@ -112,7 +116,8 @@ impl Plugin {
     pub fn load(engine: &Engine, name: &str, bytes: &[u8], settings: &PluginSettings) -> Result<Self, LoadError> {
         let plugin = || name.to_owned();
         let inspection = inspect(bytes, &settings.limits);
-        if let Some(refusal) = inspection.refusals.into_iter().next() {
+        let ungranted = inspection.refused_with(&settings.grants);
+        if let Some(refusal) = inspection.refusals.into_iter().next().or(ungranted) {
             return Err(LoadError::Refused { plugin: plugin(), refusal });
         }
         let component = Component::from_binary(engine.wasmtime(), bytes)
@@ -120,10 +125,13 @@ impl Plugin {
         let contract = |error: wasmtime::Error| LoadError::Contract { plugin: plugin(), detail: format!("{error:#}") };
         let pre = engine.linker().instantiate_pre(&component).map_err(contract)?;
         let handler = bindings::PluginIndices::new(&pre).map_err(contract)?;
-        let init = component
-            .get_export_index(None, LIFECYCLE)
-            .and_then(|lifecycle| component.get_export_index(Some(&lifecycle), "init"));
-        let code = Code { name: plugin(), digest: inspection.digest, engine: engine.clone(), pre, handler, init };
+        let optional = |interface, function| {
+            let interface = component.get_export_index(None, interface)?;
+            component.get_export_index(Some(&interface), function)
+        };
+        let (init, manifest) = (optional(LIFECYCLE, "init"), optional(MANIFEST, "needs"));
+        let (name, digest, engine) = (plugin(), inspection.digest, engine.clone());
+        let code = Code { name, digest, engine, pre, handler, init, manifest };
         Self::start(Arc::new(code), settings)
     }
 
@@ -140,8 +148,30 @@ impl Plugin {
         let short_digest: Arc<str> = code.digest.short().into();
         let outlet = |stream| Outlet::new(Arc::clone(&short_digest), stream, &settings.limits);
         let (stdout, stderr) = (outlet("stdout"), outlet("stderr"));
-        let plugin = Self { inner: Arc::new(Inner { code, short_digest, settings: settings.clone(), stdout, stderr }) };
-        plugin.start_for_trial()?;
+        let with = |settings: PluginSettings| {
+            let reach = Reach::open(settings.grants.clone(), &short_digest)
+                .map_err(|source| LoadError::Reach { plugin: code.name.clone(), source })?;
+            let (code, short_digest) = (Arc::clone(&code), Arc::clone(&short_digest));
+            let (stdout, stderr, reach) = (Arc::clone(&stdout), Arc::clone(&stderr), Arc::new(reach));
+            Ok(Self { inner: Arc::new(Inner { code, short_digest, settings, reach, stdout, stderr }) })
+        };
+        let mut granted = settings.clone();
+        if code.manifest.is_some() {
+            let closed = PluginSettings { grants: settings.grants.settings_only(), ..settings.clone() };
+            let needs = with(closed)?.try_out(async |plugin, clock| Guest::ask_needs(plugin, clock).await)?;
+            if let Some(needs) = needs {
+                let missing = needs.missing(&settings.grants);
+                if !missing.is_empty() {
+                    return Err(LoadError::Needs { plugin: code.name.clone(), missing });
+                }
+                granted.grants = needs.only(granted.grants);
+            }
+        }
+        let plugin = with(granted)?;
+        plugin.try_out(async |plugin, clock| {
+            let fixed = plugin.engine().is_deterministic().then(|| Fixed::of_trial(plugin.digest()));
+            Guest::start(plugin, clock, fixed).await.map(drop)
+        })?;
         Ok(plugin)
     }
 
@@ -169,8 +199,14 @@ impl Plugin {
         self.inner.settings.instances
     }
 
-    pub(crate) fn grants(&self) -> &Grants {
+    /// What it may reach: what is granted, and needed where the plugin says what it needs.
+    #[must_use]
+    pub fn grants(&self) -> &Grants {
         &self.inner.settings.grants
+    }
+
+    pub(crate) fn reach(&self) -> &Arc<Reach> {
+        &self.inner.reach
     }
 
     pub(crate) fn short_digest(&self) -> &Arc<str> {
@@ -201,27 +237,34 @@ impl Plugin {
         self.inner.code.init.as_ref()
     }
 
+    pub(crate) fn manifest(&self) -> Option<&ComponentExportIndex> {
+        self.inner.code.manifest.as_ref()
+    }
+
     /// True when both are the same load, not only the same file.
     pub(crate) fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// Starts an instance and throws it away. Types that do not fit show nowhere else. On a thread of its own, since the caller
-    /// may be inside a runtime.
-    fn start_for_trial(&self) -> Result<(), LoadError> {
+    /// Does something with instances that are thrown away afterwards: types that do not fit show nowhere else. On a thread of its
+    /// own, since the caller may be inside a runtime.
+    fn try_out<T: Send>(
+        &self,
+        what: impl AsyncFnOnce(&Self, &Arc<CallClock>) -> Result<T, Broken> + Send,
+    ) -> Result<T, LoadError> {
         let started = std::thread::scope(|scope| {
             let trial = std::thread::Builder::new().name("guest-trial".to_owned());
             let trial = trial.spawn_scoped(scope, || {
-                let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
                 let _ticking = self.engine().ticking();
-                let clock = CallClock::start(self.limits(), Arc::new(Cancel::default()), self.engine().ticker());
-                panics::catch(|| runtime.block_on(Guest::start(self, &clock)).map(drop))
+                let clock = CallClock::start(self.limits(), Arc::new(Cancel::default()), self.engine());
+                panics::catch(|| runtime.block_on(what(self, &clock)))
                     .map_err(|_| std::io::Error::other("the trial start panicked"))
             })?;
             trial.join().unwrap_or_else(|_| Err(std::io::Error::other("the trial start panicked")))
         });
         let broken = match started {
-            Ok(Ok(())) => return Ok(()),
+            Ok(Ok(value)) => return Ok(value),
             Ok(Err(broken)) => broken,
             Err(source) => return Err(LoadError::Thread { plugin: self.name().to_owned(), source }),
         };

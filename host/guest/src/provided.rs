@@ -9,20 +9,40 @@ struct Family {
     track: &'static str,
     interfaces: &'static [&'static str],
     capability: &'static str,
+    /// What has to be granted before a plugin that imports it is loaded. `None`: nothing; what was not granted refuses inside.
+    needs: Option<Needs>,
 }
 
-const FAMILIES: [Family; 8] = [
+/// What has to be granted before a plugin is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Needs {
+    /// Somewhere for its HTTP requests to go.
+    Http,
+}
+
+impl Needs {
+    /// A line of the configuration that grants it.
+    pub(crate) fn line(self) -> &'static str {
+        match self {
+            Self::Http => "plugin.grants.http = [\"https://api.example.com\"]",
+        }
+    }
+}
+
+const FAMILIES: [Family; 10] = [
     Family {
         package: "gristmill:plugin",
         track: "0.1",
         interfaces: &["types", "control"],
         capability: "the host's word on time and cancelling",
+        needs: None,
     },
     Family {
         package: "wasi:cli",
         track: "0.2",
         interfaces: &["environment", "exit"],
         capability: "settings as environment; no arguments",
+        needs: None,
     },
     Family {
         package: "wasi:cli",
@@ -38,30 +58,35 @@ const FAMILIES: [Family; 8] = [
             "terminal-stderr",
         ],
         capability: "output as log lines; no input",
+        needs: None,
     },
     Family {
         package: "wasi:io",
         track: "0.2",
         interfaces: &["error", "poll", "streams"],
         capability: "streams and waiting",
+        needs: None,
     },
     Family {
         package: "wasi:clocks",
         track: "0.2",
         interfaces: &["monotonic-clock", "wall-clock"],
         capability: "clocks and sleeping",
+        needs: None,
     },
     Family {
         package: "wasi:random",
         track: "0.2",
         interfaces: &["random", "insecure", "insecure-seed"],
         capability: "random bytes",
+        needs: None,
     },
     Family {
         package: "wasi:filesystem",
         track: "0.2",
         interfaces: &["types", "preopens"],
-        capability: "files: none within reach",
+        capability: "files: to be read where plugin.grants.files says so",
+        needs: None,
     },
     Family {
         package: "wasi:sockets",
@@ -75,15 +100,30 @@ const FAMILIES: [Family; 8] = [
             "udp-create-socket",
             "ip-name-lookup",
         ],
-        capability: "sockets: every address refused",
+        capability: "sockets: TCP where plugin.grants.tcp says so",
+        needs: None,
+    },
+    Family {
+        package: "wasi:http",
+        track: "0.2",
+        interfaces: &["types", "outgoing-handler"],
+        capability: "HTTP requests where plugin.grants.http says so",
+        needs: Some(Needs::Http),
+    },
+    Family {
+        package: "wasi:config",
+        track: "0.2.0-rc",
+        interfaces: &["store"],
+        capability: "settings as key and value",
+        needs: None,
     },
 ];
 
 /// What an import is, and whether this host offers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Provision {
-    /// Offered; what it lets a guest do.
-    Offered(&'static str),
+    /// Offered: what it lets a guest do, and what has to be granted for it.
+    Offered(&'static str, Option<Needs>),
     /// Not offered; what to do about it.
     Missing(String),
 }
@@ -98,7 +138,7 @@ pub(crate) fn provision(import: &str) -> Provision {
     };
     let named = FAMILIES.iter().filter(|family| family.package == package && family.interfaces.contains(&interface));
     if let Some(family) = named.clone().find(|family| fits(version, family.track)) {
-        return Provision::Offered(family.capability);
+        return Provision::Offered(family.capability, family.needs);
     }
     Provision::Missing(match named.map(|family| family.track).next() {
         Some(track) if !fits(version, track) => {
@@ -115,13 +155,13 @@ fn fits(version: &str, track: &str) -> bool {
 
 fn elsewhere(package: &str) -> String {
     match package {
-        "wasi:http" => "this version of the host cannot grant HTTP; build the plugin without it".into(),
-        "wasi:config" => "settings come as environment variables in this version; read them there".into(),
+        "wasi:http" => "plugins make requests and serve none; build the plugin without it".into(),
+        "wasi:config" => "this host offers wasi:config/store@0.2.0-rc.1; build for that version".into(),
         "wasi:keyvalue" | "wasi:messaging" | "wasi:blobstore" | "wasi:logging" => {
             format!("this host does not offer {package}; build the plugin without it")
         }
-        _ => "this host offers wasi:cli, wasi:clocks, wasi:filesystem, wasi:io, wasi:random and wasi:sockets in version 0.2, \
-              and gristmill:plugin/control@0.1.0; build the plugin without it"
+        _ => "this host offers wasi:cli, wasi:clocks, wasi:filesystem, wasi:http, wasi:io, wasi:random and wasi:sockets in version \
+              0.2, wasi:config/store@0.2.0-rc.1, and gristmill:plugin/control@0.1.0; build the plugin without it"
             .into(),
     }
 }
@@ -131,12 +171,18 @@ mod tests {
     use super::*;
 
     fn is_offered(import: &str) -> bool {
-        matches!(provision(import), Provision::Offered(_))
+        matches!(provision(import), Provision::Offered(..))
     }
 
     #[test]
     fn every_patch_of_wasi_0_2_fits() {
-        for import in ["wasi:cli/environment@0.2.0", "wasi:io/streams@0.2.6", "wasi:sockets/tcp@0.2.12"] {
+        for import in [
+            "wasi:cli/environment@0.2.0",
+            "wasi:io/streams@0.2.6",
+            "wasi:sockets/tcp@0.2.12",
+            "wasi:http/outgoing-handler@0.2.4",
+            "wasi:config/store@0.2.0-rc.1",
+        ] {
             assert!(is_offered(import), "{import}");
         }
     }
@@ -149,7 +195,8 @@ mod tests {
             "wasi:cli/environment@0.2.0-rc-2023-11-10",
             "wasi:cli/environment",
             "wasi:cli/run@0.2.6",
-            "wasi:http/outgoing-handler@0.2.6",
+            "wasi:http/incoming-handler@0.2.6",
+            "wasi:config/store@0.2.0-draft",
             "gristmill:plugin/control@0.2.0",
             "gristmill:plugin/metrics@0.1.0",
             "log",

@@ -109,7 +109,7 @@ impl Worker {
     pub fn spawn(settings: WorkerSettings, sink: impl FnMut(Answered) + Send + 'static) -> Result<Self, SpawnError> {
         let WorkerSettings { name } = settings;
         let spawn_error = |source| SpawnError { name: name.clone(), source };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().map_err(spawn_error)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(spawn_error)?;
         let (jobs, waiting) = mpsc::sync_channel(JOBS_WAITING_MAX);
         let (end, ended) = mpsc::channel();
         let cancels = Arc::new(Cancels::default());
@@ -236,7 +236,7 @@ impl<S: FnMut(Answered)> Desk<S> {
     fn answer(&mut self, job: &Job, cancel: Arc<Cancel>) -> (Answer, Vec<EmittedRecord>, CallFacts) {
         let engine = job.plugin.engine();
         let _ticking = engine.ticking();
-        let clock = CallClock::start(job.plugin.limits(), cancel, engine.ticker());
+        let clock = CallClock::start(job.plugin.limits(), cancel, engine);
         let mut facts = CallFacts::default();
         let ran = if clock.is_cancelled() { None } else { Some(self.run(job, &clock, &mut facts)) };
         facts.duration = clock.elapsed();

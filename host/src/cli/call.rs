@@ -64,7 +64,7 @@ fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
     let setup = Setup::new(args.config, args.overlays, console)?;
     let misfit = |error: RecordsError| Exit::because(exit::MISFIT, error.to_string());
     let engine =
-        Engine::new(&EngineSettings::default()).map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
+        Engine::new(&setup.engine).map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
     let plugin = plugin_file::load(&args.plugin, NamedBy::CommandLine, None, &engine, &setup.settings)
         .map_err(|error| Exit::from(&error))?;
     let records = read(args.records, console).map_err(misfit)?;
@@ -126,6 +126,7 @@ struct Setup {
     /// What the records of each topic are.
     formats: Option<Formats>,
     settings: PluginSettings,
+    engine: EngineSettings,
     records_max: Option<u32>,
     /// The names of the sinks that the plugin may emit to.
     sinks: Vec<String>,
@@ -142,6 +143,7 @@ impl Setup {
                 pipeline,
                 formats: None,
                 settings,
+                engine: EngineSettings::default(),
                 records_max: None,
                 sinks: Vec::new(),
                 attempts: Attempts::Unlimited,
@@ -152,6 +154,7 @@ impl Setup {
             pipeline: config.pipeline.as_str().into(),
             formats: Formats::load(&config.decoding, config.policy.batch.record_bytes_max)?,
             settings: config.plugin.guest_settings(),
+            engine: config.plugin.engine_settings(),
             records_max: Some(config.policy.batch.records_max.get()),
             sinks: config.writing.sinks.into_keys().collect(),
             attempts: config.policy.retry.attempts,

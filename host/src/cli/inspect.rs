@@ -8,9 +8,12 @@ use clap::Args;
 use gristmill_guest::{Inspection, PluginSettings};
 use serde::Serialize;
 
+use crate::config::PluginConfig;
 use crate::exit::{self, Exit};
 use crate::plugin_file::{self, NamedBy};
+use crate::profile::{self, Line};
 
+use super::config_args::OverlayArgs;
 use super::console::{Console, escape};
 use super::{Output, OutputArgs};
 
@@ -19,6 +22,11 @@ use super::{Output, OutputArgs};
 pub(super) struct InspectArgs {
     /// The component file
     plugin: PathBuf,
+    /// Show what this configuration allows it, and refuse what it does not
+    #[arg(short, long, value_name = "CONFIG")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    overlays: OverlayArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -35,12 +43,21 @@ struct Report<'r> {
     imports: Vec<Import<'r>>,
     producers: Vec<Producer<'r>>,
     refusals: Vec<String>,
+    profile: Vec<Allowed<'r>>,
+}
+
+#[derive(Serialize)]
+struct Allowed<'r> {
+    key: &'r str,
+    value: &'r str,
+    strict: &'r str,
 }
 
 #[derive(Serialize)]
 struct Import<'r> {
     name: &'r str,
     capability: Option<&'r str>,
+    needs: Option<&'r str>,
 }
 
 #[derive(Serialize)]
@@ -50,26 +67,38 @@ struct Producer<'r> {
     version: &'r str,
 }
 
-pub(super) fn run(args: &InspectArgs, console: &mut Console) -> Exit {
-    let settings = PluginSettings::default();
-    let bytes = match plugin_file::read(&args.plugin, NamedBy::CommandLine, &settings) {
-        Ok(bytes) => bytes,
-        Err(error) => return Exit::from(&error),
-    };
-    let inspection = gristmill_guest::inspect(&bytes, &settings.limits);
-    match args.output.output {
-        Output::Json => console.say_json(&report(&inspection)),
-        Output::Text => describe(&inspection, console),
-    }
-    match inspection.refusals.first() {
-        None => Exit::clean(),
-        Some(first) => {
-            Exit::because(exit::MISFIT, format!("{} is no plugin for this host: {first}", args.plugin.display()))
-        }
+pub(super) fn run(args: InspectArgs, console: &mut Console) -> Exit {
+    match shown(args, console) {
+        Ok(exit) | Err(exit) => exit,
     }
 }
 
-fn report(inspection: &Inspection) -> Report<'_> {
+fn shown(args: InspectArgs, console: &mut Console) -> Result<Exit, Exit> {
+    let InspectArgs { plugin, config, overlays, output } = args;
+    let config = match config {
+        Some(path) => Some(overlays.load(path, console)?.config.plugin),
+        None => overlays.refuse_without_config().map(|()| None)?,
+    };
+    let settings = config.as_ref().map_or_else(PluginSettings::default, PluginConfig::guest_settings);
+    let bytes = plugin_file::read(&plugin, NamedBy::CommandLine, &settings).map_err(|error| Exit::from(&error))?;
+    let mut inspection = gristmill_guest::inspect(&bytes, &settings.limits);
+    if config.is_some() {
+        inspection.refusals.extend(inspection.refused_with(&settings.grants));
+    }
+    let profile = config.as_ref().map(profile::lines).unwrap_or_default();
+    match output.output {
+        Output::Json => console.say_json(&report(&inspection, &profile)),
+        Output::Text => describe(&inspection, &profile, console),
+    }
+    Ok(match inspection.refusals.first() {
+        None => Exit::clean(),
+        Some(first) => {
+            Exit::because(exit::MISFIT, format!("{} is no plugin for this host: {first}", plugin.display()))
+        }
+    })
+}
+
+fn report<'r>(inspection: &'r Inspection, profile: &'r [Line]) -> Report<'r> {
     let imports = inspection.imports.iter();
     let producers = inspection.producers.iter();
     Report {
@@ -79,11 +108,17 @@ fn report(inspection: &Inspection) -> Report<'_> {
         digest: inspection.digest.to_string(),
         languages: languages(inspection),
         exports: &inspection.exports,
-        imports: imports.map(|import| Import { name: &import.name, capability: import.capability }).collect(),
+        imports: imports
+            .map(|import| Import { name: &import.name, capability: import.capability, needs: import.needs })
+            .collect(),
         producers: producers
             .map(|producer| Producer { field: &producer.field, name: &producer.name, version: &producer.version })
             .collect(),
         refusals: inspection.refusals.iter().map(ToString::to_string).collect(),
+        profile: profile
+            .iter()
+            .map(|line| Allowed { key: line.key, value: &line.value, strict: &line.strict })
+            .collect(),
     }
 }
 
@@ -94,7 +129,7 @@ fn languages(inspection: &Inspection) -> Vec<&str> {
 }
 
 /// Names come out of the file: they are shown with control characters escaped.
-fn describe(inspection: &Inspection, console: &mut Console) {
+fn describe(inspection: &Inspection, profile: &[Line], console: &mut Console) {
     console.say(format_args!("kind      {}", inspection.kind));
     console.say(format_args!("size      {} bytes", inspection.bytes));
     console.say(format_args!("digest    {}", inspection.digest));
@@ -109,7 +144,12 @@ fn describe(inspection: &Inspection, console: &mut Console) {
     }
     for import in &inspection.imports {
         let capability = import.capability.unwrap_or("NOT AVAILABLE");
-        console.say(format_args!("imports   {}  ({capability})", escape(&import.name)));
+        let needs = import.needs.map(|line| format!("; needs {line}")).unwrap_or_default();
+        console.say(format_args!("imports   {}  ({capability}{needs})", escape(&import.name)));
+    }
+    for line in profile {
+        let strict = if line.differs() { format!("  (strict: {})", line.strict) } else { String::new() };
+        console.say(escape(&format!("allowed   {} = {}{strict}", line.key, line.value)));
     }
     for refusal in &inspection.refusals {
         console.say(format_args!("refused   {}", escape(&refusal.to_string())));

@@ -14,6 +14,9 @@ pub(super) fn render(status: &HostStatus) -> String {
     let mut lines = vec![headline(status)];
     let plugin = status.plugin.digest.as_deref().and_then(|digest| digest.get(7..19)).unwrap_or("loading");
     lines.push(row("plugin", format!("{plugin} {}", status.plugin.file)));
+    if !status.plugin.profile.is_empty() {
+        lines.push(row("allowed", status.plugin.profile.join("; ")));
+    }
     lines.push(row("group", format!("{}, topics {}", status.group, status.topics.join(", "))));
     lines.push(row(
         "process",
@@ -175,7 +178,11 @@ mod tests {
             group: "orders".to_owned(),
             topics: vec!["orders".to_owned(), "returns".to_owned()],
             dead_letter_topic: None,
-            plugin: PluginStatus { file: "orders.wasm".to_owned(), digest: Some("sha256:852edbc595d9f00d".to_owned()) },
+            plugin: PluginStatus {
+                file: "orders.wasm".to_owned(),
+                digest: Some("sha256:852edbc595d9f00d".to_owned()),
+                profile: Vec::new(),
+            },
             held: Vec::new(),
             batch: None,
             filling: 250,

@@ -71,6 +71,22 @@ fn limits(file: &ConfigFile, findings: &mut Findings) {
         let message = format!("plugin.limits.cpu ({cpu}) is more than plugin.limits.time ({})", limits.time);
         findings.refuse(&[&["plugin", "limits", "cpu"], &["plugin", "limits", "time"]], message);
     }
+    let sizes = [("file", limits.file, 256 << 20), ("output", limits.output, 64 << 20), ("random", limits.random, 16 << 20)];
+    let sizes = sizes.into_iter().chain([("output_line", limits.output_line, 1 << 20)]);
+    for (name, size, max) in sizes.filter(|(_, size, max)| size.0 > *max) {
+        let message = format!("plugin.limits.{name} ({size}) is above the most that it may be ({})", Size(max));
+        findings.refuse(&[&["plugin", "limits", name]], message);
+    }
+    let counts = [
+        ("resources", limits.resources, 100_000),
+        ("instances", limits.instances, 10_000),
+        ("memories", limits.memories, 100),
+        ("tables", limits.tables, 10_000),
+    ];
+    for (name, count, max) in counts.into_iter().filter(|(_, count, max)| count.get() > *max) {
+        let message = format!("plugin.limits.{name} ({count}) is above the most that it may be ({max})");
+        findings.refuse(&[&["plugin", "limits", name]], message);
+    }
     let record_min = Size(RECORD_OVERHEAD_BYTES);
     if let Some(record) = limits.record.filter(|record| *record < record_min) {
         let message = format!(

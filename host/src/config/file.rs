@@ -3,6 +3,7 @@
 //! It may still hold combinations that make no sense; `parse` turns it into a `Config`, which cannot.
 
 mod decoding;
+mod plugin;
 mod writing;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use super::scalar::{Attempts, Property};
 use super::secret::Secret;
 
 pub(crate) use decoding::{FormatName, RegistrySection, TopicSection};
+pub(crate) use plugin::{GrantsSection, Instances, PluginSection};
 pub(crate) use writing::{DeadLetterSection, HeaderNames, ProducerSection, SinkSection, StopWhen};
 
 /// A gristmill pipeline: which topics, how they are cut into batches, which plugin gets them, what its answers mean.
@@ -151,67 +153,6 @@ impl Default for BatchSection {
 pub(crate) enum Scope {
     /// Those of all assigned partitions.
     Consumer,
-}
-
-/// Who gets the batches.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct PluginSection {
-    /// The component file, relative to the folder of this configuration.
-    pub(crate) path: String,
-    /// "sha256:" and 64 hexadecimal digits: nothing but exactly this file is loaded.
-    pub(crate) digest: Option<String>,
-    /// Whether each batch gets an instance of its own.
-    #[serde(default)]
-    pub(crate) instances: Instances,
-    /// Settings that the plugin reads as environment variables. Never printed.
-    #[serde(default)]
-    pub(crate) settings: BTreeMap<String, Secret>,
-    /// What the plugin may use up.
-    #[serde(default)]
-    pub(crate) limits: LimitsSection,
-}
-
-/// Whether each batch gets an instance of its own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Instances {
-    /// A fresh instance for every batch: no state survives.
-    #[default]
-    Fresh,
-    /// One instance for many batches, replaced after a fault.
-    Reuse,
-}
-
-/// What the plugin may use up.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct LimitsSection {
-    /// Memory, summed over all memories and tables of an instance.
-    pub(crate) memory: Size,
-    /// Wall clock for each batch, host calls included.
-    pub(crate) time: Span,
-    /// Processor time for each batch. Default: "2s", or `time` where that is less.
-    pub(crate) cpu: Option<Span>,
-    /// The largest record that is handed over; a larger one is a dead letter, or holds. Default: a quarter of `memory`.
-    pub(crate) record: Option<Size>,
-    /// Records that the plugin may emit for each batch.
-    pub(crate) emitted_records: u32,
-    /// Bytes that the plugin may emit for each batch.
-    pub(crate) emitted_bytes: Size,
-}
-
-impl Default for LimitsSection {
-    fn default() -> Self {
-        Self {
-            memory: Size::mib(64),
-            time: Span::millis(5_000),
-            cpu: None,
-            record: None,
-            emitted_records: 100_000,
-            emitted_bytes: Size::mib(64),
-        }
-    }
 }
 
 /// What a retryable answer means.

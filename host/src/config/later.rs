@@ -5,10 +5,8 @@ use super::findings::Findings;
 use super::tree::{KeyPath, Node, Origin, Value};
 
 /// Sections and keys that are not here yet: the path, and what this version does instead.
-const KEYS: [(&[&str], &str); 2] = [
-    (&["admin"], "a running host is talked to through its control socket, see [control]"),
-    (&["plugin", "grants"], "a plugin reaches no network"),
-];
+const KEYS: [(&[&str], &str); 1] =
+    [(&["admin"], "a running host is talked to through its control socket, see [control]")];
 
 /// Words that are not here yet: the path, the word, and what to write instead.
 const WORDS: [(&[&str], &str, &str); 1] = [(&["batch", "scope"], "partition", "write \"consumer\"")];

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use gristmill_core::policy::{self, Attempts, Backoff, BatchLimits, CommitPolicy, Policy};
+use gristmill_guest::Limits;
 use gristmill_kafka::{RangePolicy, ResetPolicy, TopicFault, check_pattern, check_topic};
 
 use super::bootstrap;
@@ -14,10 +15,11 @@ use super::control;
 use super::decoding;
 use super::file::{self, ConfigFile};
 use super::findings::Findings;
+use super::grants;
 use super::property;
 use super::secret::Secret;
 use super::writing;
-use super::{Config, KafkaConfig, LimitsConfig, PluginConfig, StartConfig};
+use super::{Config, KafkaConfig, PluginConfig, StartConfig};
 
 /// Waits between tries of a commit: short, since the plugin is not called again meanwhile (C2).
 const COMMIT_BACKOFF: Backoff =
@@ -36,6 +38,7 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, runtime: &Path, findings: &
     property::refuse_contradictions(&kafka, findings);
     let writing = writing::parse(&file, &kafka, findings);
     let decoding = decoding::parse(&file, folder, findings);
+    let grants = grants::parse(&file.plugin, folder, findings);
     let bytes_max = bytes_max.filter(|_| findings.is_empty())?;
     let warnings = std::mem::take(&mut findings.warnings);
     let policy = policy(&file, bytes_max);
@@ -44,7 +47,9 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, runtime: &Path, findings: &
         path: folder.join(&file.plugin.path),
         digest,
         reuse: file.plugin.instances == file::Instances::Reuse,
-        settings: file.plugin.settings,
+        deterministic: file.plugin.deterministic,
+        settings: grants::settings(&file.plugin),
+        grants,
         limits,
     };
     let start = StartConfig {
@@ -138,14 +143,23 @@ fn kafka(section: &file::KafkaSection, buffer_bytes_max: u64) -> KafkaConfig {
     }
 }
 
-fn limits(file: &ConfigFile) -> LimitsConfig {
+fn limits(file: &ConfigFile) -> Limits {
     let limits = &file.plugin.limits;
-    LimitsConfig {
+    Limits {
         memory_bytes: limits.memory.0,
         time: limits.time.0,
         cpu: file.cpu().0,
         emitted_records: limits.emitted_records as usize,
         emitted_bytes: limits.emitted_bytes.0,
+        file_bytes: limits.file.0,
+        output_bytes_per_second: limits.output.0,
+        output_line_bytes: usize::try_from(limits.output_line.0).unwrap_or(usize::MAX),
+        random_bytes: limits.random.0,
+        resources: limits.resources.get() as usize,
+        instances: limits.instances.get() as usize,
+        memories: limits.memories.get() as usize,
+        tables: limits.tables.get() as usize,
+        ..Limits::STRICT
     }
 }
 

@@ -1,14 +1,14 @@
-//! Who gets the batches, and within which limits.
+//! Who gets the batches, what it may reach, and within which limits.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use gristmill_guest::{Grants, Instances, Limits, PluginSettings};
+use gristmill_guest::{EngineSettings, Grants, Instances, Limits, PluginSettings};
 
+use super::grants::GrantsConfig;
 use super::secret::Secret;
 
-/// Who gets the batches, and within which limits.
+/// Who gets the batches, what it may reach, and within which limits.
 #[derive(Clone, Debug)]
 pub struct PluginConfig {
     /// The component file.
@@ -17,25 +17,14 @@ pub struct PluginConfig {
     pub digest: Option<String>,
     /// True: one instance for many batches. False: a fresh one for each.
     pub reuse: bool,
-    /// What the plugin finds as its environment.
+    /// True: the same batch always gets the same answer.
+    pub deterministic: bool,
+    /// What the plugin finds as its environment and in `wasi:config/store`, exposed secrets included.
     pub settings: BTreeMap<String, Secret>,
+    /// What it may reach beside that.
+    pub grants: GrantsConfig,
     /// What it may use up.
-    pub limits: LimitsConfig,
-}
-
-/// What a plugin may use up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LimitsConfig {
-    /// Bytes, summed over all memories and tables of an instance.
-    pub memory_bytes: u64,
-    /// Wall clock for each batch.
-    pub time: Duration,
-    /// Processor time for each batch.
-    pub cpu: Duration,
-    /// Records that one answer may emit.
-    pub emitted_records: usize,
-    /// Bytes that one answer may emit; never more than `memory_bytes`.
-    pub emitted_bytes: u64,
+    pub limits: Limits,
 }
 
 /// Batches after which a kept instance is replaced.
@@ -45,14 +34,24 @@ impl PluginConfig {
     /// The same in the guest edge's words. Holds the settings in the open: neither print nor keep it.
     #[must_use]
     pub fn guest_settings(&self) -> PluginSettings {
-        let LimitsConfig { memory_bytes, time, cpu, emitted_records, emitted_bytes } = self.limits;
+        let memory_bytes = self.limits.memory_bytes;
         // Linear memory never shrinks: an instance that holds more than three quarters is near its end.
         let reuse = Instances::Reuse { batches_max: REUSED_BATCHES_MAX, memory_bytes_max: memory_bytes / 4 * 3 };
         let settings = self.settings.iter().map(|(name, value)| (name.clone(), value.reveal().to_owned()));
         PluginSettings {
-            limits: Limits { memory_bytes, time, cpu, emitted_records, emitted_bytes, ..Limits::STRICT },
-            grants: Grants { settings: settings.collect() },
+            limits: self.limits.clone(),
+            grants: Grants {
+                settings: settings.collect(),
+                rules: self.grants.rules.clone(),
+                files: self.grants.files.clone(),
+            },
             instances: if self.reuse { reuse } else { Instances::Fresh },
         }
+    }
+
+    /// The engine that it wants.
+    #[must_use]
+    pub fn engine_settings(&self) -> EngineSettings {
+        EngineSettings { deterministic: self.deterministic, ..EngineSettings::default() }
     }
 }

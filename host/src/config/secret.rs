@@ -47,11 +47,17 @@ impl Serialize for Secret {
 /// The keys of the schema registry that say nothing secret.
 const REGISTRY_KEYS: [&str; 4] = ["url", "user", "ca_file", "timeout"];
 
-/// True for the path of a value that may be a secret: every setting of the plugin, who we are to the schema registry, and Kafka
+/// True for the path of a value that may be a secret: every setting and secret of the plugin, headers that the host adds to its requests, who we are to the schema registry, and Kafka
 /// properties that sound like it. Where there is no such key it may be one whose name was mistyped.
 pub(crate) fn is_secret_path(path: &str) -> bool {
     if path.starts_with("plugin.settings.") {
         return true;
+    }
+    if let Some(key) = path.strip_prefix("plugin.secrets.") {
+        return !key.ends_with(".expose");
+    }
+    if let Some(key) = path.strip_prefix("plugin.grants.http") {
+        return !(key.is_empty() || key.ends_with(']') || key.ends_with(".url"));
     }
     if let Some(key) = path.strip_prefix("schema_registry.") {
         return !REGISTRY_KEYS.contains(&key);

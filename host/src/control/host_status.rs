@@ -63,6 +63,8 @@ pub(crate) struct PluginStatus {
     pub(crate) file: String,
     /// Its digest; none while it is being loaded.
     pub(crate) digest: Option<String>,
+    /// What it is allowed that the strict profile does not allow, and what it is denied that it does.
+    pub(crate) profile: Vec<String>,
 }
 
 /// Something that is blocked on purpose.

@@ -5,6 +5,7 @@ use gristmill_core::time::Moment;
 use super::host_status::{HostStatus, PluginStatus};
 use super::place::Address;
 use crate::config::{Config, DecodingConfig};
+use crate::profile;
 use crate::status::{Counts, State};
 
 /// What a host says of itself whatever it does.
@@ -31,7 +32,11 @@ impl Identity {
             dead_letter_topic: config.writing.dead_letter.as_ref().map(|letters| letters.topic.clone()),
             written: config.writing.topics().map(|(key, topic)| (key, topic.to_owned())).collect(),
             decoding: config.decoding.clone(),
-            plugin: PluginStatus { file: config.plugin.path.display().to_string(), digest: None },
+            plugin: PluginStatus {
+                file: config.plugin.path.display().to_string(),
+                digest: None,
+                profile: profile::differences(&config.plugin),
+            },
         }
     }
 

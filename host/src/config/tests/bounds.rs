@@ -60,9 +60,13 @@ const TIMES: [Ends; 9] = [
 
 const MOST: &str = "18446744073709551615";
 
-const SIZES: [Ends; 4] = [
+const SIZES: [Ends; 8] = [
     ("batch.max_bytes", &[("0", "needs room for a record"), ("1", ""), (MOST, "is more than half of")]),
     ("plugin.limits.memory", &[("0", "at least \"64 KiB\""), ("1", "at least \"64 KiB\""), (MOST, "above the most")]),
+    ("plugin.limits.file", &[("0", ""), ("256 MiB", ""), ("257 MiB", "above the most"), (MOST, "above the most")]),
+    ("plugin.limits.output", &[("0", ""), ("64 MiB", ""), (MOST, "above the most")]),
+    ("plugin.limits.output_line", &[("0", ""), ("1 MiB", ""), (MOST, "above the most")]),
+    ("plugin.limits.random", &[("0", ""), ("16 MiB", ""), (MOST, "above the most")]),
     ("plugin.limits.emitted_bytes", &[("0", ""), ("1", ""), (MOST, "")]),
     ("plugin.limits.record", &[("0", "at least 64"), ("1", "at least 64"), ("64", ""), (MOST, "is more than half of")]),
 ];

@@ -48,6 +48,44 @@ pub mod lifecycle {
     });
 }
 
+/// The optional `manifest` interface, in a world of its own for the same reason.
+#[allow(
+    missing_docs,
+    unsafe_code,
+    unreachable_pub,
+    unused_qualifications,
+    elided_lifetimes_in_paths,
+    clippy::all,
+    reason = "generated code"
+)]
+pub mod manifest {
+    wit_bindgen::generate!({
+        path: "../../../wit",
+        inline: "
+            package gristmill:rust-sdk;
+            world with-manifest { export gristmill:plugin/manifest@0.1.0; }
+        ",
+        world: "gristmill:rust-sdk/with-manifest",
+        export_macro_name: "export_manifest",
+        pub_export_macro: true,
+    });
+}
+
+#[cfg(target_family = "wasm")]
+impl From<crate::Need> for manifest::exports::gristmill::plugin::manifest::Wish {
+    fn from(needed: crate::Need) -> Self {
+        use manifest::exports::gristmill::plugin::manifest::Need;
+        let crate::Need { what, why } = needed;
+        let need = match what {
+            crate::Needed::Setting(name) => Need::Setting(name),
+            crate::Needed::Http => Need::Http,
+            crate::Needed::Tcp => Need::Tcp,
+            crate::Needed::Files(mount) => Need::Files(mount),
+        };
+        Self { need, why }
+    }
+}
+
 pub(crate) use plugin::gristmill::plugin::{control, types};
 
 /// Runs a plugin's function over a batch as the contract hands it over.

@@ -35,11 +35,13 @@ pub mod bindings;
 mod batch;
 mod effects;
 mod fixture;
+mod needs;
 mod outcome;
 
 pub use batch::{Batch, JsonError, Record, Records, Timestamp};
 pub use effects::{Effects, Emitted, OutputRecord, Progress, Rejection};
 pub use fixture::{Fixture, FixtureRecord, run_batch};
+pub use needs::{Need, Needed};
 pub use outcome::{Failure, IntoOutcome, Outcome, Retry, fatal};
 
 /// A setting of this plugin, as the host's configuration gives it under `[plugin.settings]`.
@@ -57,6 +59,7 @@ pub fn settings() -> impl Iterator<Item = (String, String)> {
 ///
 /// `handler!(process)` takes a `fn(&Batch) -> Result<(), Failure>`. `handler!(process, init = start)` also exports
 /// `lifecycle`: `start` is a `fn() -> Result<(), String>` that runs once per instance, before its first batch.
+/// `handler!(process, needs = needs)`, also behind `init`, exports `manifest`: `needs` is a `fn() -> Vec<Need>`.
 #[macro_export]
 macro_rules! handler {
     ($process:path) => {
@@ -65,6 +68,15 @@ macro_rules! handler {
     ($process:path, init = $init:path) => {
         $crate::handler!(@handler $process);
         $crate::handler!(@lifecycle $init);
+    };
+    ($process:path, needs = $needs:path) => {
+        $crate::handler!(@handler $process);
+        $crate::handler!(@manifest $needs);
+    };
+    ($process:path, init = $init:path, needs = $needs:path) => {
+        $crate::handler!(@handler $process);
+        $crate::handler!(@lifecycle $init);
+        $crate::handler!(@manifest $needs);
     };
     (@handler $process:path) => {
         #[cfg(target_family = "wasm")]
@@ -88,6 +100,21 @@ macro_rules! handler {
                 $crate::IntoOutcome::into_outcome($process(batch))
             }
         };
+    };
+    (@manifest $needs:path) => {
+        #[cfg(target_family = "wasm")]
+        const _: () = {
+            use $crate::bindings::manifest::exports::gristmill::plugin::manifest;
+            struct Exported;
+            impl manifest::Guest for Exported {
+                fn needs() -> Vec<manifest::Wish> {
+                    $needs().into_iter().map(Into::into).collect()
+                }
+            }
+            $crate::bindings::manifest::export_manifest!(Exported with_types_in $crate::bindings::manifest);
+        };
+        #[cfg(not(target_family = "wasm"))]
+        const _: fn() -> Vec<$crate::Need> = $needs;
     };
     (@lifecycle $init:path) => {
         #[cfg(target_family = "wasm")]

@@ -1,0 +1,158 @@
+//! Connections and name look-ups of guests: each is asked about, and what was not granted is refused as the system refuses it.
+//!
+//! `wasi:sockets/ip-name-lookup` is ours and not wasmtime's, which looks up every name or none. Where a guest may go is decided in
+//! `gristmill-egress`.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::vec;
+
+use gristmill_egress::{Egress, LookupError, Resolved};
+use wasmtime::StoreContextMut;
+use wasmtime::component::{Linker, Resource, ResourceType};
+use wasmtime_wasi::WasiCtxBuilder;
+use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, IpAddress, Network};
+use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
+use wasmtime_wasi::runtime::{AbortOnDropJoinHandle, spawn};
+use wasmtime_wasi::sockets::SocketAddrUse;
+
+use crate::denials::Denials;
+use crate::guest::State;
+
+/// The interface, in the version that wasmtime's own WASI has; guests of every patch of 0.2 find it.
+const NAME_LOOKUP: &str = "wasi:sockets/ip-name-lookup@0.2.12";
+
+/// What the sockets of one instance hang on. Clones share what was looked up.
+#[derive(Clone)]
+pub(crate) struct Sockets {
+    /// `None`: nothing is granted.
+    egress: Option<Egress>,
+    resolved: Arc<Resolved>,
+    denials: Arc<Denials>,
+}
+
+impl Sockets {
+    /// For a new instance, which has looked up nothing.
+    pub(crate) fn new(egress: Option<Egress>, denials: Arc<Denials>) -> Self {
+        Self { egress, resolved: Arc::default(), denials }
+    }
+
+    /// Gives an instance its sockets.
+    pub(crate) fn arrange(&self, wasi: &mut WasiCtxBuilder) {
+        let sockets = self.clone();
+        wasi.allow_udp(false).allow_tcp(true).allow_ip_name_lookup(false).socket_addr_check(move |address, usage| {
+            let allowed = sockets.allows(address, usage);
+            Box::pin(async move { allowed })
+        });
+    }
+
+    fn allows(&self, address: SocketAddr, usage: SocketAddrUse) -> bool {
+        let denied = match usage {
+            // What connects is bound to no address of its own choice first.
+            SocketAddrUse::TcpBind if address.ip().is_unspecified() && address.port() == 0 => return true,
+            SocketAddrUse::TcpConnect => match Egress::may_connect(self.egress.as_ref(), address, &self.resolved) {
+                Ok(()) => return true,
+                Err(denied) => denied.to_string(),
+            },
+            SocketAddrUse::TcpBind | SocketAddrUse::TcpListen | SocketAddrUse::TcpAccept => {
+                format!("tcp on {address}: plugins connect and never listen; nothing grants it")
+            }
+            SocketAddrUse::UdpBind | SocketAddrUse::UdpSend | SocketAddrUse::UdpReceive => {
+                format!("udp with {address}: plugins have no UDP; nothing grants it")
+            }
+        };
+        self.denials.note(&denied);
+        false
+    }
+
+    fn look_up(&self, name: String) -> Result<Lookup, ErrorCode> {
+        let sockets = self.clone();
+        if let Err(denied) = Egress::may_look_up(self.egress.as_ref(), &name) {
+            self.denials.note(&denied.to_string());
+            return Err(ErrorCode::AccessDenied);
+        }
+        Ok(Lookup::Running(spawn(async move { sockets.looked_up(&name).await })))
+    }
+
+    async fn looked_up(&self, name: &str) -> Result<Vec<IpAddr>, ErrorCode> {
+        let Some(egress) = &self.egress else { return Err(ErrorCode::AccessDenied) };
+        egress.look_up(name, &self.resolved).await.map_err(|error| match error {
+            LookupError::Denied(denied) => {
+                self.denials.note(&denied.to_string());
+                ErrorCode::AccessDenied
+            }
+            LookupError::Unresolvable { .. } => ErrorCode::NameUnresolvable,
+            LookupError::Timeout { .. } => ErrorCode::TemporaryResolverFailure,
+        })
+    }
+}
+
+/// A look-up: the resource behind `resolve-address-stream`.
+enum Lookup {
+    Running(AbortOnDropJoinHandle<Result<Vec<IpAddr>, ErrorCode>>),
+    Done(vec::IntoIter<IpAddr>),
+    Failed(ErrorCode),
+}
+
+impl Lookup {
+    fn done(result: Result<Vec<IpAddr>, ErrorCode>) -> Self {
+        match result {
+            Ok(addresses) => Self::Done(addresses.into_iter()),
+            Err(code) => Self::Failed(code),
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<IpAddress>, ErrorCode> {
+        if let Self::Running(running) = self {
+            let Some(result) = wasmtime_wasi::runtime::poll_noop(std::pin::Pin::new(running)) else {
+                return Err(ErrorCode::WouldBlock);
+            };
+            *self = Self::done(result);
+        }
+        match self {
+            Self::Running(_) => Err(ErrorCode::WouldBlock),
+            Self::Done(addresses) => Ok(addresses.next().map(Into::into)),
+            Self::Failed(code) => Err(*code),
+        }
+    }
+}
+
+#[wasmtime_wasi::async_trait]
+impl Pollable for Lookup {
+    async fn ready(&mut self) {
+        if let Self::Running(running) = self {
+            *self = Self::done(running.await);
+        }
+    }
+}
+
+/// Puts our name look-up in the place of wasmtime's.
+pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
+    type Store<'s> = StoreContextMut<'s, State>;
+    linker.allow_shadowing(true);
+    let mut lookup = linker.instance(NAME_LOOKUP)?;
+    lookup.resource("resolve-address-stream", ResourceType::host::<Lookup>(), |mut store: Store<'_>, rep| {
+        store.data_mut().table().delete(Resource::<Lookup>::new_own(rep))?;
+        Ok(())
+    })?;
+    lookup.func_wrap("resolve-addresses", |mut store: Store<'_>, (network, name): (Resource<Network>, String)| {
+        let state = store.data_mut();
+        state.table().get(&network)?;
+        Ok((match state.sockets().look_up(name) {
+            Ok(lookup) => Ok(state.table().push(lookup)?),
+            Err(code) => Err(code),
+        },))
+    })?;
+    lookup.func_wrap(
+        "[method]resolve-address-stream.resolve-next-address",
+        |mut store: Store<'_>, (lookup,): (Resource<Lookup>,)| Ok((store.data_mut().table().get_mut(&lookup)?.next(),)),
+    )?;
+    lookup.func_wrap(
+        "[method]resolve-address-stream.subscribe",
+        |mut store: Store<'_>, (lookup,): (Resource<Lookup>,)| -> wasmtime::Result<(Resource<DynPollable>,)> {
+            Ok((subscribe(store.data_mut().table(), lookup)?,))
+        },
+    )?;
+    linker.allow_shadowing(false);
+    Ok(())
+}

@@ -1,0 +1,42 @@
+//! The guest that reaches out as told, with grants to do so.
+
+use std::sync::OnceLock;
+
+use gristmill_guest::egress::{HttpGrant, HttpOrigin, Rules};
+use gristmill_guest::{Engine, EngineSettings, Grants, Plugin, PluginSettings};
+
+use crate::mill::{Batch, Mill, Record, engine, guest_bytes, reason};
+
+/// Grants with the one that this guest is not loaded without. Nobody listens there.
+pub(crate) fn grants() -> Grants {
+    let origin = HttpOrigin::parse("https://nobody.invalid").unwrap();
+    let rules = Rules { http: vec![HttpGrant::new(origin, []).unwrap()], ..Rules::default() };
+    Grants { rules, ..Grants::default() }
+}
+
+/// Loads it. It is compiled once for all tests.
+pub(crate) fn caller(grants: Grants) -> Mill {
+    static COMPILED: OnceLock<Plugin> = OnceLock::new();
+    let plugin = COMPILED.get_or_init(|| load(engine()));
+    Mill::of(plugin.with_settings(&PluginSettings { grants, ..PluginSettings::default() }).unwrap())
+}
+
+/// Loads it on an engine on which the same batch always gets the same answer.
+pub(crate) fn deterministic_caller() -> Mill {
+    static COMPILED: OnceLock<Plugin> = OnceLock::new();
+    let settings = EngineSettings { deterministic: true, ..EngineSettings::default() };
+    Mill::of(COMPILED.get_or_init(|| load(&Engine::new(&settings).unwrap())).clone())
+}
+
+fn load(engine: &Engine) -> Plugin {
+    let settings = PluginSettings { grants: grants(), ..PluginSettings::default() };
+    Plugin::load(engine, "caller", &guest_bytes("gristmill_caller"), &settings).unwrap()
+}
+
+impl Mill {
+    /// Tells the caller what to do with a value, and gives what came of it.
+    pub(crate) fn call(&mut self, key: &str, value: &str) -> String {
+        let record = Record { key: Some(key.into()), value: Some(value.into()), ..Record::at(0) };
+        reason(self.run(Batch(vec![record])).answer)
+    }
+}
