@@ -9,6 +9,17 @@ pub(crate) fn rows<const N: usize>(table: &str) -> Vec<[String; N]> {
     lines.map(|line| cells(line).try_into().unwrap_or_else(|_| panic!("not {N} cells: {line}"))).collect()
 }
 
+/// Asks for the verdict on each text of a table, and shows all that are not as the table says.
+#[track_caller]
+pub(crate) fn check(table: &str, verdict: impl Fn(&str) -> String) {
+    let differ = |[text, expected]: [String; 2]| {
+        let found = verdict(&text);
+        (found != expected).then(|| format!("{text:?} is {found:?}, not {expected:?}"))
+    };
+    let wrong: Vec<String> = rows(table).into_iter().filter_map(differ).collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
 fn unescaped(cell: &str) -> String {
     let (mut text, mut rest) = (String::new(), cell);
     while let Some((before, after)) = rest.split_once('\\') {
@@ -63,7 +74,14 @@ const VECTORS_MIN: usize = 300;
 
 #[test]
 fn there_are_as_many_vectors_as_promised() {
-    let tables = [include_str!("../vectors/addresses.txt"), include_str!("../vectors/ranges.txt")];
+    let tables = [
+        include_str!("../vectors/addresses.txt"),
+        include_str!("../vectors/ranges.txt"),
+        include_str!("../vectors/hosts.txt"),
+        include_str!("../vectors/http.txt"),
+        include_str!("../vectors/tcp.txt"),
+        include_str!("../vectors/asked.txt"),
+    ];
     let count: usize = tables.iter().map(|table| rows::<2>(table).len()).sum();
     assert!(count >= VECTORS_MIN, "{count} vectors");
 }
