@@ -1,0 +1,175 @@
+//! What is told where something is not granted: what was asked for, why not, and the line that would grant it.
+//!
+//! It judges nothing.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use ipnet::IpNet;
+
+use crate::address::Forbidden;
+use crate::destination::HttpTarget;
+use crate::host::Name;
+
+/// Something that a guest asked for and that is not granted. Its text is one line.
+///
+/// Whatever a guest wrote stands in it as it was read (see [`crate::host::Host`]), so that no text of a guest gets into a log.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{asked} {reason}: add {}", Line { asked, reason })]
+pub struct Denied {
+    /// What was asked for.
+    pub asked: Asked,
+    /// Why not.
+    pub reason: Reason,
+}
+
+/// What a guest asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// A request.
+    Http(HttpTarget),
+    /// The addresses of a name.
+    LookUp(Name),
+    /// A connection.
+    Tcp(SocketAddr),
+}
+
+impl fmt::Display for Asked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Http(target) => write!(f, "{}://{}:{}", target.scheme, target.host, target.port),
+            Self::LookUp(name) => write!(f, "the name {name}"),
+            Self::Tcp(address) => write!(f, "{address}"),
+        }
+    }
+}
+
+/// Why it is not granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// No grant is for it.
+    NotGranted,
+    /// It is, or it resolves to, an address of a special range.
+    Forbidden {
+        /// The first such address.
+        first: Forbidden,
+        /// What would have to be granted for all of them.
+        missing: Vec<IpNet>,
+    },
+}
+
+impl Reason {
+    /// The reason where at least one address was refused.
+    pub(crate) fn of(refused: Vec<Forbidden>) -> Option<Self> {
+        let mut missing: Vec<IpNet> = Vec::new();
+        for net in refused.iter().flat_map(|forbidden| &forbidden.missing) {
+            if !missing.contains(net) && missing.len() < MISSING_MAX {
+                missing.push(*net);
+            }
+        }
+        Some(Self::Forbidden { first: refused.into_iter().next()?, missing })
+    }
+}
+
+/// The most ranges that a line names. A name that resolves to more special addresses is asking for something else.
+const MISSING_MAX: usize = 16;
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotGranted => f.write_str("is not granted"),
+            Self::Forbidden { first, .. } => write!(f, "leads to {}, which is {}", first.address, first.kind),
+        }
+    }
+}
+
+/// The line of the configuration that would grant it.
+struct Line<'a> {
+    asked: &'a Asked,
+    reason: &'a Reason,
+}
+
+impl fmt::Display for Line<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.reason, self.asked) {
+            (Reason::Forbidden { missing, .. }, _) => AddressLine(missing).fmt(f),
+            (Reason::NotGranted, Asked::Http(target)) => write!(f, "plugin.grants.http = [\"{target}\"]"),
+            (Reason::NotGranted, Asked::LookUp(name)) => {
+                write!(f, "plugin.grants.tcp = [\"{name}:5432\"], with the port that is meant")
+            }
+            (Reason::NotGranted, Asked::Tcp(address)) => {
+                write!(f, "plugin.grants.tcp = [\"{address}\"], or the name that it belongs to")
+            }
+        }
+    }
+}
+
+/// The line that grants these ranges.
+pub(crate) struct AddressLine<'a>(pub(crate) &'a [IpNet]);
+
+impl fmt::Display for AddressLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("plugin.grants.addresses = [")?;
+        for (at, net) in self.0.iter().enumerate() {
+            write!(f, "{}\"{net}\"", if at == 0 { "" } else { ", " })?;
+        }
+        f.write_str("]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::AddressPolicy;
+    use crate::host::Host;
+
+    fn forbidden(addresses: &[&str]) -> Reason {
+        let judged =
+            addresses.iter().filter_map(|address| AddressPolicy::default().judge(address.parse().unwrap()).err());
+        Reason::of(judged.collect()).unwrap()
+    }
+
+    #[test]
+    fn a_denial_names_what_was_asked_and_the_line_to_add() {
+        let http = |authority: &str, reason| {
+            let target = HttpTarget::parse("https", authority).unwrap();
+            Denied { asked: Asked::Http(target), reason }.to_string()
+        };
+        assert_eq!(
+            http("api.example.com", Reason::NotGranted),
+            "https://api.example.com:443 is not granted: add plugin.grants.http = [\"https://api.example.com\"]"
+        );
+        assert_eq!(
+            http("[fd00::7]:8443", Reason::NotGranted),
+            "https://[fd00::7]:8443 is not granted: add plugin.grants.http = [\"https://[fd00::7]:8443\"]"
+        );
+        assert_eq!(
+            http("api.example.com", forbidden(&["10.0.3.7"])),
+            "https://api.example.com:443 leads to 10.0.3.7, which is private: add plugin.grants.addresses = [\"10.0.3.7/32\"]"
+        );
+        assert_eq!(
+            http("api.example.com", forbidden(&["::ffff:127.0.0.1", "127.0.0.1"])),
+            "https://api.example.com:443 leads to ::ffff:127.0.0.1, which is 127.0.0.1 in disguise (IPv4-mapped), which is \
+             loopback: add plugin.grants.addresses = [\"::ffff:127.0.0.1/128\", \"127.0.0.1/32\"]"
+        );
+        let Ok(Host::Name(name)) = Host::parse("DB.internal") else { panic!("a name") };
+        assert_eq!(
+            Denied { asked: Asked::LookUp(name), reason: Reason::NotGranted }.to_string(),
+            "the name db.internal is not granted: add plugin.grants.tcp = [\"db.internal:5432\"], with the port that is meant"
+        );
+        let tcp = Denied { asked: Asked::Tcp("10.0.3.7:5432".parse().unwrap()), reason: Reason::NotGranted };
+        assert_eq!(
+            tcp.to_string(),
+            "10.0.3.7:5432 is not granted: add plugin.grants.tcp = [\"10.0.3.7:5432\"], or the name that it belongs to"
+        );
+    }
+
+    #[test]
+    fn a_line_to_add_does_not_grow_without_end() {
+        let many: Vec<String> = (0..200).map(|n| format!("10.0.0.{n}")).collect();
+        let Reason::Forbidden { missing, .. } = forbidden(&many.iter().map(String::as_str).collect::<Vec<_>>()) else {
+            panic!("refused");
+        };
+        assert_eq!(missing.len(), MISSING_MAX);
+    }
+}

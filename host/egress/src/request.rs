@@ -1,0 +1,81 @@
+//! A guest's request, made into one that is sent: every part of it is read, judged and written anew, so that nothing which a guest wrote
+//! reaches a connection in another place than its own.
+//!
+//! It knows no connection.
+
+use std::error::Error;
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, HOST, HeaderValue};
+use http::uri::PathAndQuery;
+use http::{Method, Request, Uri, Version};
+use http_body::Body;
+
+use crate::body::{self, Ended, OutgoingBody};
+use crate::denied::{Asked, Denied, Reason};
+use crate::destination::{HttpTarget, Problem};
+use crate::error::SendError;
+use crate::header;
+use crate::host::HostProblem;
+use crate::limits::Limits;
+use crate::rules::Rules;
+
+/// The longest path and query.
+const PATH_MAX: usize = 16 * 1024;
+
+/// A request that may be sent.
+pub(crate) struct Prepared {
+    pub(crate) target: HttpTarget,
+    pub(crate) request: Request<OutgoingBody>,
+    pub(crate) ended: Ended,
+}
+
+/// Judges a request and writes it anew.
+///
+/// # Errors
+///
+/// What is not granted, and what is not a guest's to say.
+pub(crate) fn prepare<B>(rules: &Rules, request: Request<B>, limits: &Limits) -> Result<Prepared, SendError>
+where
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    let (parts, body) = request.into_parts();
+    let target = target_of(&parts.uri)?;
+    let Some(grant) = rules.grant_for(&target) else {
+        return Err(Denied { asked: Asked::Http(target), reason: Reason::NotGranted }.into());
+    };
+    // The first makes a tunnel of the connection; the second has the server send back what the host added.
+    if parts.method == Method::CONNECT || parts.method == Method::TRACE {
+        return Err(SendError::Method(parts.method));
+    }
+    let path = path_of(&parts.uri)?;
+    let (mut headers, promised) = header::outgoing(parts.headers, grant.headers())?;
+    let ended = Ended::default();
+    let body = body::outgoing(body, limits.request_bytes, promised, ended.clone())?;
+    let host = HeaderValue::try_from(target.authority()).map_err(|error| SendError::Host(error.to_string()))?;
+    headers.insert(HOST, host);
+    if let Some(promised) = promised {
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(promised));
+    }
+    // Extensions stay behind: some of them change how a message is written.
+    let mut request = Request::new(body);
+    *request.method_mut() = parts.method;
+    *request.version_mut() = Version::HTTP_11;
+    *request.uri_mut() = Uri::from(path);
+    *request.headers_mut() = headers;
+    Ok(Prepared { target, request, ended })
+}
+
+fn target_of(uri: &Uri) -> Result<HttpTarget, Problem> {
+    let scheme = uri.scheme_str().ok_or(Problem::NoScheme)?;
+    let authority = uri.authority().ok_or(Problem::Host(HostProblem::NoHost))?;
+    HttpTarget::parse(scheme, authority.as_str())
+}
+
+/// The path and query, in the form that is sent to a server and not to a proxy.
+fn path_of(uri: &Uri) -> Result<PathAndQuery, SendError> {
+    let Some(path) = uri.path_and_query() else { return Ok(PathAndQuery::from_static("/")) };
+    let is_path = path.as_str().starts_with('/') && path.as_str().bytes().all(|c| c.is_ascii_graphic());
+    if is_path && path.as_str().len() <= PATH_MAX { Ok(path.clone()) } else { Err(SendError::Path(PATH_MAX)) }
+}
