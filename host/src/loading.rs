@@ -52,8 +52,8 @@ pub(crate) async fn aside<T: Send + 'static>(
 /// # Errors
 /// How the process ends for it.
 pub(crate) fn plugin(config: &Config) -> Result<Plugin, Exit> {
-    let engine =
-        Engine::new(&config.plugin.engine_settings()).map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
+    let engine = Engine::new(&config.plugin.engine_settings())
+        .map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
     let section = &config.plugin;
     let (named_by, pinned) = (NamedBy::Configuration, section.digest.as_deref());
     plugin_file::load(&section.path, named_by, pinned, &engine, &section.guest_settings())

@@ -2,7 +2,8 @@
 
 use std::sync::OnceLock;
 
-use gristmill_guest::egress::{HttpGrant, HttpOrigin, Rules};
+use gristmill_guest::egress::destination::HttpOrigin;
+use gristmill_guest::egress::{HttpGrant, Rules};
 use gristmill_guest::{Engine, EngineSettings, Grants, Plugin, PluginSettings};
 
 use crate::mill::{Batch, Mill, Record, engine, guest_bytes, reason};

@@ -10,11 +10,8 @@ use crate::mill::{Batch, Mill, Record, guest_bytes, reason, with_limits};
 
 /// Two records, the newer one first; the first tells the guest to say what time it is and what chance gives.
 fn batch(offset: i64) -> Batch {
-    let newer = Record {
-        key: Some("now".into()),
-        timestamp: Timestamp::CreateTime(1_700_000_000_123),
-        ..Record::at(offset)
-    };
+    let newer =
+        Record { key: Some("now".into()), timestamp: Timestamp::CreateTime(1_700_000_000_123), ..Record::at(offset) };
     let older = Record { timestamp: Timestamp::LogAppendTime(1_600_000_000_000), ..Record::at(offset + 1) };
     Batch(vec![newer, older])
 }

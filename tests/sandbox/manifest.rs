@@ -3,7 +3,9 @@
 use std::net::TcpListener;
 use std::sync::OnceLock;
 
-use gristmill_guest::egress::{Rules, TcpDestination, parse_range};
+use gristmill_guest::egress::Rules;
+use gristmill_guest::egress::address::parse_range;
+use gristmill_guest::egress::destination::TcpDestination;
 use gristmill_guest::{FilesGrant, Grants, LoadError, Plugin, PluginSettings};
 
 use crate::mill::{Mill, engine, guest_bytes, with_settings};
@@ -11,8 +13,7 @@ use crate::mill::{Mill, engine, guest_bytes, with_settings};
 /// Loads the guest that needs what its setting says. It is compiled once for all tests.
 fn asker(needs: &str, rules: Rules, files: Vec<FilesGrant>) -> Result<Plugin, LoadError> {
     static COMPILED: OnceLock<Plugin> = OnceLock::new();
-    let load =
-        || Plugin::load(engine(), "asker", &guest_bytes("gristmill_asker"), &PluginSettings::default()).unwrap();
+    let load = || Plugin::load(engine(), "asker", &guest_bytes("gristmill_asker"), &PluginSettings::default()).unwrap();
     let settings = with_settings(&[("needs", needs), ("zone", "eu")]);
     let grants = Grants { rules, files, ..settings.grants };
     COMPILED.get_or_init(load).with_settings(&PluginSettings { grants, ..settings })

@@ -27,7 +27,9 @@ pub(crate) enum Ended {
     #[error("used all of its {0:?} of wall-clock time (plugin.limits.time)")]
     Wall(Duration),
     /// The instructions ran out that stand for processor time.
-    #[error("used all of its {0} instructions, which stand for its processor time (plugin.limits.cpu, plugin.deterministic)")]
+    #[error(
+        "used all of its {0} instructions, which stand for its processor time (plugin.limits.cpu, plugin.deterministic)"
+    )]
     Instructions(u64),
     /// The processor time ran out.
     #[error("used all of its {0:?} of processor time (plugin.limits.cpu)")]

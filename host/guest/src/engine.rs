@@ -144,7 +144,8 @@ mod tests {
 
     #[test]
     fn stacks_too_close_to_each_other_are_refused() {
-        let settings = EngineSettings { wasm_stack_bytes: 2 << 20, async_stack_bytes: 2 << 20, ..EngineSettings::default() };
+        let settings =
+            EngineSettings { wasm_stack_bytes: 2 << 20, async_stack_bytes: 2 << 20, ..EngineSettings::default() };
         let error = Engine::new(&settings).unwrap_err();
         assert!(matches!(error, EngineError::StacksTooClose { .. }), "{error}");
     }

@@ -81,7 +81,9 @@ pub enum Refusal {
     #[error("it exports both {0} and {1}, and only one may handle batches; export one of them")]
     BothHandlers(&'static str, &'static str),
     /// An interface whose capability was not granted.
-    #[error("it imports {import} ({capability}), and nothing of that is granted; write {line}, or build the plugin without it")]
+    #[error(
+        "it imports {import} ({capability}), and nothing of that is granted; write {line}, or build the plugin without it"
+    )]
     NotGranted {
         /// The import's name.
         import: String,

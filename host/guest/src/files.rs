@@ -40,7 +40,9 @@ pub enum FilesError {
         path: String,
     },
     /// It holds more than it may.
-    #[error("the files in {folder} have more than {bytes_max} bytes; take some away, or raise max_bytes in plugin.grants.files")]
+    #[error(
+        "the files in {folder} have more than {bytes_max} bytes; take some away, or raise max_bytes in plugin.grants.files"
+    )]
     TooLarge {
         /// The granted folder.
         folder: String,
@@ -48,13 +50,17 @@ pub enum FilesError {
         bytes_max: u64,
     },
     /// It holds more files than it may.
-    #[error("{folder} holds more than {ENTRIES_MAX} files and folders; plugin.grants.files is for lookup data: grant a smaller one")]
+    #[error(
+        "{folder} holds more than {ENTRIES_MAX} files and folders; plugin.grants.files is for lookup data: grant a smaller one"
+    )]
     TooMany {
         /// The granted folder.
         folder: String,
     },
     /// It holds what is neither a file nor a folder.
-    #[error("{path} is neither file nor folder, and reading it could wait for ever; take it out of what plugin.grants.files grants")]
+    #[error(
+        "{path} is neither file nor folder, and reading it could wait for ever; take it out of what plugin.grants.files grants"
+    )]
     Special {
         /// What was found.
         path: String,

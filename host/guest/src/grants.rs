@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-use gristmill_egress::{Egress, Rules};
+use gristmill_egress::{Egress, Rules, SystemNetwork};
 use wasmtime_wasi::{WasiCtx, WasiCtxBuilder};
 use wasmtime_wasi_config::WasiConfigVariables;
 
@@ -74,7 +74,7 @@ impl Reach {
         grants.files.iter().try_for_each(FilesGrant::check)?;
         let Rules { http, tcp, .. } = &grants.rules;
         let wanted = !http.is_empty() || !tcp.is_empty();
-        let egress = wanted.then(|| Egress::start(grants.rules.clone())).transpose()?;
+        let egress = wanted.then(|| Egress::start(grants.rules.clone(), SystemNetwork)).transpose()?;
         let settings = grants.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let store = WasiConfigVariables::from_iter(settings);
         Ok(Self { grants, store, egress, denials: Arc::new(Denials::new(Arc::clone(plugin))) })

@@ -87,11 +87,7 @@ impl Guest {
     /// # Errors
     ///
     /// It broke, does not fit the contract, or refused.
-    pub(crate) async fn start(
-        plugin: &Plugin,
-        clock: &Arc<CallClock>,
-        fixed: Option<Fixed>,
-    ) -> Result<Self, Broken> {
+    pub(crate) async fn start(plugin: &Plugin, clock: &Arc<CallClock>, fixed: Option<Fixed>) -> Result<Self, Broken> {
         let failed = |error| Broken::new(Phase::Start, Cause::Failed(error));
         let mut guest = Self::new(plugin, plugin.reach(), clock, fixed.as_ref()).map_err(failed)?;
         let instance = guest.instantiate(clock).await?;
@@ -113,8 +109,7 @@ impl Guest {
         table.set_max_capacity(limits.resources);
         let sockets = Sockets::new(reach.egress(), reach.denials());
         let (out, err) = (stdout.clone(), stderr.clone());
-        let wasi =
-            reach.wasi(Surroundings { limits, fixed, sockets: &sockets, stdout: out, stderr: err })?;
+        let wasi = reach.wasi(Surroundings { limits, fixed, sockets: &sockets, stdout: out, stderr: err })?;
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(HTTP_FIELDS_BYTES_MAX);
         let state = State {
@@ -213,7 +208,10 @@ impl Guest {
     pub(crate) fn serves(&self, plugin: &Plugin) -> bool {
         let Instances::Reuse { batches_max, memory_bytes_max } = plugin.instances() else { return false };
         let answers_alike = plugin.engine().is_deterministic();
-        !answers_alike && self.plugin.is(plugin) && self.batches < batches_max && self.memory_bytes() <= memory_bytes_max
+        !answers_alike
+            && self.plugin.is(plugin)
+            && self.batches < batches_max
+            && self.memory_bytes() <= memory_bytes_max
     }
 
     /// Bytes in all of its memories and tables.

@@ -10,9 +10,9 @@ use crate::bindings::{HANDLER, RAW_HANDLER};
 use crate::engine::FEATURES;
 use crate::error::Refusal;
 use crate::file::Kind;
+use crate::grants::Grants;
 use crate::limits::Limits;
 use crate::plugin::Digest;
-use crate::grants::Grants;
 use crate::provided::{Needs, Provision, provision};
 
 /// What a file is, what it wants, and what this host would refuse.

@@ -47,13 +47,13 @@ pub use error::{DeliverError, EngineError, LoadError, ReachError, Refusal, Spawn
 pub use file::Kind;
 pub use files::{FilesError, FilesGrant};
 pub use grants::Grants;
+/// Where requests and connections may go.
+pub use gristmill_egress as egress;
 pub use inspect::{Import, Inspection, Producer, inspect};
 pub use limits::Limits;
 pub use lower::{BatchSource, HeaderView, NAMED_MAX, RecordView, Timestamp, positions};
 pub use panics::catches_panics;
 pub use plugin::{Digest, Instances, Plugin, PluginSettings};
-/// Where requests and connections may go.
-pub use gristmill_egress as egress;
 pub use stdio::escape;
 pub use ticker::TICK;
 pub use words::shortened;

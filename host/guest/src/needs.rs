@@ -136,7 +136,7 @@ mod tests {
     #[test]
     fn what_is_granted_and_not_needed_is_not_given() {
         let mut grants = Grants { files: vec![files("/lookup"), files("/more")], ..Grants::default() };
-        grants.rules.tcp.push(gristmill_egress::TcpDestination::parse("localhost:5432").unwrap());
+        grants.rules.tcp.push(gristmill_egress::destination::TcpDestination::parse("localhost:5432").unwrap());
         let left = Needs::said(vec![wish(Need::Files("/more".to_owned()))]).only(grants.clone());
         assert_eq!((left.files.len(), left.files[0].mount.as_str(), left.rules.tcp.len()), (1, "/more", 0));
         assert_eq!(Needs::said(vec![wish(Need::Tcp)]).only(grants).rules.tcp.len(), 1);

@@ -6,9 +6,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use gristmill_egress::{Egress, SendError, Slots};
+use gristmill_egress::{Egress, InFlight, Limits, LookUpFailed, SendError};
 use http::{HeaderName, HeaderValue, Request, Response};
-use http_body_util::BodyExt;
+use http_body_util::BodyExt as _;
 use wasmtime_wasi_http::p2::bindings::http::types::ErrorCode;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
@@ -22,7 +22,7 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 pub(crate) struct Requests {
     /// `None`: nothing is granted.
     egress: Option<Egress>,
-    slots: Slots,
+    in_flight: InFlight,
     denials: Arc<Denials>,
     clock: Arc<CallClock>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Requests {
 impl Requests {
     /// For a new instance, which has sent nothing.
     pub(crate) fn new(egress: Option<Egress>, denials: Arc<Denials>, clock: &Arc<CallClock>) -> Self {
-        Self { egress, slots: Slots::default(), denials, clock: Arc::clone(clock) }
+        Self { egress, in_flight: InFlight::default(), denials, clock: Arc::clone(clock) }
     }
 
     /// Says that another hand-over has begun.
@@ -45,33 +45,36 @@ type Sent = Box<dyn Future<Output = Result<(Response<WasiBody>, Ended), Error>> 
 impl WasiHttpHooks for Requests {
     fn send_request(&mut self, mut request: Request<WasiBody>, options: Option<RequestOptions>, _: Ended) -> Sent {
         let Some(egress) = self.egress.clone() else { return Box::new(async { Err(Error::HttpRequestDenied) }) };
-        let (slots, denials) = (self.slots.clone(), Arc::clone(&self.denials));
+        let (in_flight, denials) = (self.in_flight.clone(), Arc::clone(&self.denials));
         let deadline = Instant::now() + self.clock.time_left();
         if !request.headers().contains_key(&TRACEPARENT)
             && let Some(parent) = trace_parent()
         {
             request.headers_mut().insert(TRACEPARENT, parent);
         }
-        let options = options.unwrap_or_default();
-        let waits = gristmill_egress::Waits {
-            connect: options.connect_timeout,
-            first_byte: options.first_byte_timeout,
-            between_bytes: options.between_bytes_timeout,
+        let (usual, wished) = (Limits::default(), options.unwrap_or_default());
+        let limits = Limits {
+            connect: wished.connect_timeout.map_or(usual.connect, |wish| wish.min(usual.connect)),
+            first_byte: wished.first_byte_timeout.map_or(usual.first_byte, |wish| wish.min(usual.first_byte)),
+            ..usual
         };
         Box::new(async move {
-            match egress.send(request.map(BodyExt::boxed_unsync), deadline, waits, &slots).await {
+            match egress.send(request, &in_flight, limits, deadline).await {
                 Ok(response) => {
-                    let body = |body: gristmill_egress::ResponseBody| body.map_err(|error| as_wasi(&error)).boxed_unsync();
-                    Ok((response.map(body), Box::new(async { Ok(()) }) as Ended))
+                    let response = response.map(|body| body.map_err(|error| as_wasi(&error)).boxed_unsync());
+                    Ok((response, Box::new(async { Ok(()) }) as Ended))
                 }
                 Err(error) => {
-                    if let SendError::Denied(denied) = &error {
-                        denials.note(&denied.to_string());
-                    }
+                    tell(&error, &denials);
                     Err(as_wasi(&error))
                 }
             }
         })
+    }
+
+    // What is sent gets its host from the address that was judged.
+    fn set_host_header(&mut self) -> bool {
+        false
     }
 
     // Its words would be log lines that a guest can have as many of as it likes.
@@ -92,7 +95,38 @@ fn trace_parent() -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("00-{}-{}-00", hex(trace), hex(span))).ok()
 }
 
-/// The same error as a guest hears it.
+/// Tells what is for the operator's eyes.
+fn tell(error: &SendError, denials: &Denials) {
+    match error {
+        SendError::Denied(denied) => denials.note(&denied.to_string()),
+        SendError::Host(_) => denials.note(&error.to_string()),
+        _ => {}
+    }
+}
+
+/// The same error as a guest hears it. What the other side or the guest itself did is told in words; of the host it learns nothing.
 fn as_wasi(error: &SendError) -> Error {
-    todo!()
+    match error {
+        SendError::Denied(_) => Error::HttpRequestDenied,
+        SendError::Target(_) | SendError::Path(_) => Error::HttpRequestUriInvalid,
+        SendError::Method(_) => Error::HttpRequestMethodInvalid,
+        SendError::TooManyAtOnce(_) => Error::ConnectionLimitReached,
+        SendError::LookUp(LookUpFailed::Timeout(_)) => Error::DnsTimeout,
+        SendError::LookUp(_) => Error::DnsError { rcode: None, info_code: None },
+        SendError::Connect { .. } => Error::ConnectionRefused,
+        SendError::ConnectTimeout(_) => Error::ConnectionTimeout,
+        SendError::Certificate { .. } => Error::TlsCertificateError,
+        SendError::Tls { .. } => Error::TlsProtocolError,
+        SendError::FirstByteTimeout => Error::ConnectionReadTimeout,
+        SendError::Deadline => Error::HttpResponseTimeout,
+        SendError::RequestTooLarge(limit) => Error::HttpRequestBodySize(Some(*limit)),
+        SendError::ResponseTooLarge(limit) => Error::HttpResponseBodySize(Some(*limit)),
+        SendError::ResponseHeadersTooLarge => Error::HttpResponseHeaderSectionSize(None),
+        SendError::Closed => Error::ConnectionTerminated,
+        SendError::Protocol(_) => Error::HttpProtocolError,
+        SendError::Header(_) | SendError::RequestLength(_) | SendError::RequestBody(_) => {
+            Error::InternalError(Some(error.to_string()))
+        }
+        SendError::Host(_) => Error::InternalError(None),
+    }
 }

@@ -4,10 +4,13 @@
 //! `gristmill-egress`.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 use std::vec;
 
-use gristmill_egress::{Egress, LookupError, Resolved};
+use gristmill_egress::denied::{Asked, Reason};
+use gristmill_egress::host::Host;
+use gristmill_egress::{Denied, Egress, LookUpError, LookUpFailed, Resolved};
 use wasmtime::StoreContextMut;
 use wasmtime::component::{Linker, Resource, ResourceType};
 use wasmtime_wasi::WasiCtxBuilder;
@@ -22,12 +25,15 @@ use crate::guest::State;
 /// The interface, in the version that wasmtime's own WASI has; guests of every patch of 0.2 find it.
 const NAME_LOOKUP: &str = "wasi:sockets/ip-name-lookup@0.2.12";
 
+/// How long a look-up may take. The time of the hand-over bounds it as well.
+const LOOK_UP_MAX: Duration = Duration::from_secs(2);
+
 /// What the sockets of one instance hang on. Clones share what was looked up.
 #[derive(Clone)]
 pub(crate) struct Sockets {
     /// `None`: nothing is granted.
     egress: Option<Egress>,
-    resolved: Arc<Resolved>,
+    resolved: Arc<Mutex<Resolved>>,
     denials: Arc<Denials>,
 }
 
@@ -50,7 +56,7 @@ impl Sockets {
         let denied = match usage {
             // What connects is bound to no address of its own choice first.
             SocketAddrUse::TcpBind if address.ip().is_unspecified() && address.port() == 0 => return true,
-            SocketAddrUse::TcpConnect => match Egress::may_connect(self.egress.as_ref(), address, &self.resolved) {
+            SocketAddrUse::TcpConnect => match self.may_connect(address) {
                 Ok(()) => return true,
                 Err(denied) => denied.to_string(),
             },
@@ -65,25 +71,41 @@ impl Sockets {
         false
     }
 
-    fn look_up(&self, name: String) -> Result<Lookup, ErrorCode> {
-        let sockets = self.clone();
-        if let Err(denied) = Egress::may_look_up(self.egress.as_ref(), &name) {
-            self.denials.note(&denied.to_string());
-            return Err(ErrorCode::AccessDenied);
+    fn may_connect(&self, address: SocketAddr) -> Result<(), Denied> {
+        match &self.egress {
+            Some(egress) => egress.may_connect(address, &self.resolved()),
+            None => Err(Denied { asked: Asked::Tcp(address), reason: Reason::NotGranted }),
         }
-        Ok(Lookup::Running(spawn(async move { sockets.looked_up(&name).await })))
     }
 
-    async fn looked_up(&self, name: &str) -> Result<Vec<IpAddr>, ErrorCode> {
-        let Some(egress) = &self.egress else { return Err(ErrorCode::AccessDenied) };
-        egress.look_up(name, &self.resolved).await.map_err(|error| match error {
-            LookupError::Denied(denied) => {
+    fn resolved(&self) -> MutexGuard<'_, Resolved> {
+        self.resolved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn look_up(self, name: String) -> Result<Vec<IpAddr>, ErrorCode> {
+        let Some(egress) = &self.egress else {
+            if let Ok(Host::Name(name)) = Host::parse(&name) {
+                let denied = Denied { asked: Asked::LookUp(name), reason: Reason::NotGranted };
+                self.denials.note(&denied.to_string());
+            }
+            return Err(ErrorCode::AccessDenied);
+        };
+        let answer = egress.look_up(&name, Instant::now() + LOOK_UP_MAX).await.map_err(|error| self.failed(&error))?;
+        self.resolved().remember(&answer);
+        Ok(answer.addresses().to_vec())
+    }
+
+    /// The same failure as a guest hears it; the operator hears of what was denied.
+    fn failed(&self, error: &LookUpError) -> ErrorCode {
+        match error {
+            LookUpError::Denied(denied) => {
                 self.denials.note(&denied.to_string());
                 ErrorCode::AccessDenied
             }
-            LookupError::Unresolvable { .. } => ErrorCode::NameUnresolvable,
-            LookupError::Timeout { .. } => ErrorCode::TemporaryResolverFailure,
-        })
+            LookUpError::NoName(_) => ErrorCode::InvalidArgument,
+            LookUpError::Failed(LookUpFailed::Timeout(_)) | LookUpError::Host(_) => ErrorCode::TemporaryResolverFailure,
+            LookUpError::Failed(_) => ErrorCode::NameUnresolvable,
+        }
     }
 }
 
@@ -138,10 +160,8 @@ pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> 
     lookup.func_wrap("resolve-addresses", |mut store: Store<'_>, (network, name): (Resource<Network>, String)| {
         let state = store.data_mut();
         state.table().get(&network)?;
-        Ok((match state.sockets().look_up(name) {
-            Ok(lookup) => Ok(state.table().push(lookup)?),
-            Err(code) => Err(code),
-        },))
+        let lookup = Lookup::Running(spawn(state.sockets().clone().look_up(name)));
+        Ok((Ok::<_, ErrorCode>(state.table().push(lookup)?),))
     })?;
     lookup.func_wrap(
         "[method]resolve-address-stream.resolve-next-address",

@@ -63,8 +63,7 @@ pub(super) fn run(args: CallArgs, console: &mut Console) -> Exit {
 fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
     let setup = Setup::new(args.config, args.overlays, console)?;
     let misfit = |error: RecordsError| Exit::because(exit::MISFIT, error.to_string());
-    let engine =
-        Engine::new(&setup.engine).map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
+    let engine = Engine::new(&setup.engine).map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
     let plugin = plugin_file::load(&args.plugin, NamedBy::CommandLine, None, &engine, &setup.settings)
         .map_err(|error| Exit::from(&error))?;
     let records = read(args.records, console).map_err(misfit)?;

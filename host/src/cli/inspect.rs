@@ -92,9 +92,7 @@ fn shown(args: InspectArgs, console: &mut Console) -> Result<Exit, Exit> {
     }
     Ok(match inspection.refusals.first() {
         None => Exit::clean(),
-        Some(first) => {
-            Exit::because(exit::MISFIT, format!("{} is no plugin for this host: {first}", plugin.display()))
-        }
+        Some(first) => Exit::because(exit::MISFIT, format!("{} is no plugin for this host: {first}", plugin.display())),
     })
 }
 

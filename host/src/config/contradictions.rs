@@ -71,7 +71,8 @@ fn limits(file: &ConfigFile, findings: &mut Findings) {
         let message = format!("plugin.limits.cpu ({cpu}) is more than plugin.limits.time ({})", limits.time);
         findings.refuse(&[&["plugin", "limits", "cpu"], &["plugin", "limits", "time"]], message);
     }
-    let sizes = [("file", limits.file, 256 << 20), ("output", limits.output, 64 << 20), ("random", limits.random, 16 << 20)];
+    let sizes =
+        [("file", limits.file, 256 << 20), ("output", limits.output, 64 << 20), ("random", limits.random, 16 << 20)];
     let sizes = sizes.into_iter().chain([("output_line", limits.output_line, 1 << 20)]);
     for (name, size, max) in sizes.filter(|(_, size, max)| size.0 > *max) {
         let message = format!("plugin.limits.{name} ({size}) is above the most that it may be ({})", Size(max));

@@ -6,7 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use gristmill_guest::FilesGrant;
-use gristmill_guest::egress::{DestinationError, HttpGrant, HttpOrigin, Rules, TcpDestination, parse_range};
+use gristmill_guest::egress::address::parse_range;
+use gristmill_guest::egress::destination::{DestinationError, HttpOrigin, TcpDestination};
+use gristmill_guest::egress::{HttpGrant, Rules};
 
 use super::file::{GrantsSection, Instances, PluginSection};
 use super::findings::Findings;
@@ -69,7 +71,8 @@ pub(crate) fn parse(plugin: &PluginSection, folder: &Path, findings: &mut Findin
     let mut mounts = BTreeSet::new();
     for (item, entry) in files.iter().enumerate() {
         if let Some(fault) = mount_fault(&entry.mount).or_else(|| {
-            (!mounts.insert(entry.mount.trim_end_matches('/'))).then_some("is the name of two folders; write another one")
+            (!mounts.insert(entry.mount.trim_end_matches('/')))
+                .then_some("is the name of two folders; write another one")
         }) {
             findings.refuse_item(&FILES, item, format!("plugin.grants.files: as = {:?} {fault}", entry.mount));
         }

@@ -18,7 +18,9 @@ fn act(records: &[KafkaRecord]) -> Outcome {
     let value = record.value.as_deref().unwrap_or_default();
     let came = match word {
         "request" => requests::send(argument, record, value),
-        "request-twice" => format!("{} then {}", requests::send(argument, record, value), requests::send(argument, record, value)),
+        "request-twice" => {
+            format!("{} then {}", requests::send(argument, record, value), requests::send(argument, record, value))
+        }
         "hold-open" => requests::hold_open(argument),
         "talk" => sockets::talk(argument, value),
         "look-up" => sockets::look_up(argument),

@@ -16,9 +16,11 @@ pub(crate) fn talk(address: &str, value: &[u8]) -> String {
 
 /// Looks a name up and tells its addresses.
 pub(crate) fn look_up(name: &str) -> String {
-    told((name, 80).to_socket_addrs().map(|addresses| {
-        addresses.map(|address| address.ip().to_string()).collect::<Vec<_>>().join(" ")
-    }))
+    told(
+        (name, 80)
+            .to_socket_addrs()
+            .map(|addresses| addresses.map(|address| address.ip().to_string()).collect::<Vec<_>>().join(" ")),
+    )
 }
 
 pub(crate) fn listen(address: &str) -> String {
@@ -26,7 +28,9 @@ pub(crate) fn listen(address: &str) -> String {
 }
 
 pub(crate) fn udp(address: &str, value: &[u8]) -> String {
-    told(UdpSocket::bind("0.0.0.0:0").and_then(|socket| socket.send_to(value, address)).map(|length| length.to_string()))
+    told(
+        UdpSocket::bind("0.0.0.0:0").and_then(|socket| socket.send_to(value, address)).map(|length| length.to_string()),
+    )
 }
 
 pub(crate) fn read(path: &str) -> String {
