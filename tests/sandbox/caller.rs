@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use gristmill_guest::egress::destination::HttpOrigin;
 use gristmill_guest::egress::{HttpGrant, Rules};
-use gristmill_guest::{Engine, EngineSettings, Grants, Plugin, PluginSettings};
+use gristmill_guest::{Answered, Engine, EngineSettings, Grants, Plugin, PluginSettings};
 
 use crate::mill::{Batch, Mill, Record, engine, guest_bytes, reason};
 
@@ -15,11 +15,16 @@ pub(crate) fn grants() -> Grants {
     Grants { rules, ..Grants::default() }
 }
 
-/// Loads it. It is compiled once for all tests.
+/// Loads it with these grants.
 pub(crate) fn caller(grants: Grants) -> Mill {
+    caller_with(PluginSettings { grants, ..PluginSettings::default() })
+}
+
+/// Loads it. It is compiled once for all tests.
+pub(crate) fn caller_with(settings: PluginSettings) -> Mill {
     static COMPILED: OnceLock<Plugin> = OnceLock::new();
     let plugin = COMPILED.get_or_init(|| load(engine()));
-    Mill::of(plugin.with_settings(&PluginSettings { grants, ..PluginSettings::default() }).unwrap())
+    Mill::of(plugin.with_settings(&settings).unwrap())
 }
 
 /// Loads it on an engine on which the same batch always gets the same answer.
@@ -37,7 +42,12 @@ fn load(engine: &Engine) -> Plugin {
 impl Mill {
     /// Tells the caller what to do with a value, and gives what came of it.
     pub(crate) fn call(&mut self, key: &str, value: &str) -> String {
+        reason(self.call_raw(key, value).answer)
+    }
+
+    /// The same, whatever the answer is.
+    pub(crate) fn call_raw(&mut self, key: &str, value: &str) -> Answered {
         let record = Record { key: Some(key.into()), value: Some(value.into()), ..Record::at(0) };
-        reason(self.run(Batch(vec![record])).answer)
+        self.run(Batch(vec![record]))
     }
 }

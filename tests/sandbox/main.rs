@@ -5,6 +5,7 @@
 
 mod caller;
 mod cancel;
+mod connections;
 mod deterministic;
 mod effect_plugins;
 mod effects;
@@ -21,6 +22,8 @@ mod output;
 mod plugins;
 mod reach;
 mod records;
+mod requests;
+mod server;
 mod settings;
 mod start;
 mod time;
