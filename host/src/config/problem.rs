@@ -160,7 +160,7 @@ fn blot_node(bytes: &mut [u8], path: &str, node: &Node) {
         Value::List(items) => items.iter().for_each(|item| blot_node(bytes, path, item)),
         Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Text(_) | Value::Loose(_) => {
             let Origin::File(span) = &node.origin else { return };
-            if secret::is_secret_path(path) {
+            if secret::is_secret_path(path) || secret::names_a_user(path, &node.value) {
                 let span = span.start.min(bytes.len())..span.end.min(bytes.len());
                 bytes[span].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b'*');
             }

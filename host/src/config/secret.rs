@@ -5,6 +5,8 @@ use std::fmt;
 use gristmill_kafka::properties::{self, Standing, standing};
 use serde::{Serialize, Serializer};
 
+use super::tree::Value;
+
 /// Stands for a secret wherever one would be printed.
 pub(crate) const STARS: &str = "***";
 
@@ -66,6 +68,12 @@ pub(crate) fn is_secret_path(path: &str) -> bool {
     // A name with dots stands in quotes.
     let is_mistyped = |name: &str| standing(name.trim_matches('"')) == Standing::Unknown { for_producers: false };
     property.is_some_and(|name| properties::is_secret(name) || is_mistyped(name))
+}
+
+/// True for an address that names a user in front of its host: with a password perhaps, which is refused and not shown either.
+pub(crate) fn names_a_user(path: &str, value: &Value) -> bool {
+    let Value::Text(text) = value else { return false };
+    path.starts_with("plugin.grants.http") && text.contains('@')
 }
 
 /// True when the words of `text` say that a secret is meant.

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod decoding;
+mod grants;
 mod refused;
 mod writing;
 
@@ -172,7 +173,6 @@ fn all_contradictions_are_told_at_once() {
 fn what_a_later_version_has_is_refused_and_never_ignored() {
     let cases = [
         ("[admin]\nlisten = \"127.0.0.1:1\"", "admin: this version does not have it yet"),
-        ("[plugin.grants]\nhttp = []", "plugin.grants: this version does not have it yet"),
         ("[batch]\nscope = \"partition\"", "batch.scope = \"partition\": this version does not have it yet"),
     ];
     for (more, wanted) in cases {

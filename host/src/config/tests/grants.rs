@@ -1,0 +1,106 @@
+//! What a plugin may reach.
+
+use super::*;
+
+#[test]
+fn grants_reach_the_guest_edge_as_they_are_written() {
+    let config = good(
+        r#"
+secrets.dsn = { value = "hunter2", expose = true }
+grants.http = ["https://API.example.com", { url = "http://x.test:8080", headers = { Authorization = "Bearer hunter2" } }]
+grants.tcp = ["db.internal:5432"]
+grants.addresses = ["10.0.3.0/24"]
+grants.files = [{ path = "lookup", as = "/lookup" }]
+"#,
+    );
+    let grants = config.plugin.guest_settings().grants;
+    assert_eq!(grants.settings["dsn"], "hunter2");
+    let origins: Vec<String> = grants.rules.http.iter().map(|grant| grant.origin().to_string()).collect();
+    assert_eq!(origins, ["https://api.example.com", "http://x.test:8080"]);
+    assert_eq!(grants.rules.http[1].headers()[0].1, "Bearer hunter2");
+    assert_eq!(grants.rules.tcp[0].to_string(), "db.internal:5432");
+    assert_eq!(grants.rules.addresses[0].to_string(), "10.0.3.0/24");
+    assert_eq!(grants.files[0].folder, Path::new("etc/lookup"));
+    assert_eq!((grants.files[0].mount.as_str(), grants.files[0].bytes_max), ("/lookup", 64 << 20));
+    let printed = format!("{config:?}{grants:?}");
+    assert!(!printed.contains("hunter2"), "{printed}");
+}
+
+#[test]
+fn what_cannot_be_granted_is_refused_where_it_stands_with_the_way_out() {
+    let cases = [
+        (
+            "grants.http = [\"https://a.test\", \"api.example.com\"]",
+            "10:34: plugin.grants.http: \"api.example.com\": write its scheme",
+        ),
+        ("grants.http = [\"https://*\"]", "plugin.grants.http: \"https://*\""),
+        ("grants.http = [{ url = \"https://a.test\", headers = { host = \"b\" } }]", "\"host\""),
+        ("grants.http = [5]", "wanted a string such as \"https://api.example.com\", or a table with url and headers"),
+        ("grants.http = [{ uri = \"https://a.test\" }]", "did you mean \"url\"?"),
+        ("grants.tcp = [\"db.internal\"]", "plugin.grants.tcp: \"db.internal\": write its port"),
+        ("grants.tcp = [\"a.test:1\"]\ngrants.addresses = [\"10.0.3.0/33\"]", "plugin.grants.addresses: "),
+        ("grants.addresses = [\"10.0.3.0/24\"]", "none is granted"),
+        (
+            "grants.files = [{ path = \"x\", as = \"lookup\" }]",
+            "as = \"lookup\" is no absolute path; write \"/lookup\"",
+        ),
+        ("grants.files = [{ path = \"x\", as = \"/\" }]", "would be all that the plugin sees"),
+        ("grants.files = [{ path = \"x\", as = \"/a/../b\" }]", "has empty parts or dots"),
+        (
+            "grants.files = [{ path = \"x\", as = \"/a\" }, { path = \"y\", as = \"/a/\" }]",
+            "is the name of two folders",
+        ),
+        ("secrets.token = { value = \"x\" }", "plugin.secrets.token reaches nobody; write expose = true"),
+        ("settings.a = \"x\"\nsecrets.a = { value = \"x\", expose = true }", "has the name of a setting"),
+        (
+            "deterministic = true\ninstances = \"reuse\"",
+            "plugin.deterministic does not go with plugin.instances = \"reuse\"",
+        ),
+        (
+            "deterministic = true\ngrants.tcp = [\"a.test:1\"]",
+            "plugin.deterministic does not go with plugin.grants.tcp",
+        ),
+    ];
+    for (more, wanted) in cases {
+        let text = problems(more);
+        assert!(text.contains(wanted), "{more}: {text}");
+    }
+}
+
+/// Neither in the message nor in the line that is shown.
+#[test]
+fn secrets_of_grants_are_never_shown() {
+    let cases = [
+        "grants.http = [{ url = \"https://a.test\", headers = { authorization = \"hunter2\", host = \"hunter2\" } }]",
+        "grants.http = [{ url = 5, headers = { authorization = \"hunter2\" } }]",
+        "grants.http = [\"https://me:hunter2@a.test\"]",
+        "grants.http = [{ url = \"https://me:hunter2@a.test\" }]",
+        "secrets.dsn = { value = \"hunter2\", exposed = true }",
+        "secrets.dsn = \"hunter2\"",
+        "secrets.dsn = { valeu = \"hunter2\" }",
+    ];
+    for more in cases {
+        let text = problems(more);
+        assert!(!text.contains("hunter2"), "{more}: {text}");
+        let error = read(&format!("{GOOD}{more}")).unwrap_err();
+        for problem in error.problems {
+            let Some(Place::File(spot)) = problem.place else { continue };
+            let shown = spot.shown.map(|(line, _)| line).unwrap_or_default();
+            assert!(!shown.contains("hunter2"), "{more}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn where_grants_come_from_is_shown_without_their_secrets() {
+    let loaded = read(&format!(
+        "{GOOD}grants.http = [{{ url = \"https://a.test\", headers = {{ authorization = \"hunter2\" }} }}]\n\
+         secrets.dsn = {{ value = \"hunter2\", expose = true }}\n"
+    ))
+    .unwrap();
+    let line = |path: &str| loaded.origins.iter().find(|line| line.path == path).unwrap();
+    let http = &line("plugin.grants.http").value;
+    assert!(http.contains("https://a.test") && http.contains("***") && !http.contains("hunter2"), "{http}");
+    assert_eq!(line("plugin.secrets.dsn.value").value, "***");
+    assert_eq!(line("plugin.secrets.dsn.expose").value, "true");
+}
