@@ -44,7 +44,7 @@ impl Fixed {
             Timestamp::CreateTime(ms) | Timestamp::LogAppendTime(ms) => u64::try_from(ms).ok(),
         });
         let now = Duration::from_millis(newest_ms.max().unwrap_or(0));
-        Self { now, seed: seed(digest, pipeline, (batch.len() > 0).then_some(batch)) }
+        Self { now, seed: seed(digest, pipeline, (!batch.is_empty()).then_some(batch)) }
     }
 
     /// Gives an instance this time and this chance.

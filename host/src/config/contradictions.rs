@@ -71,6 +71,27 @@ fn limits(file: &ConfigFile, findings: &mut Findings) {
         let message = format!("plugin.limits.cpu ({cpu}) is more than plugin.limits.time ({})", limits.time);
         findings.refuse(&[&["plugin", "limits", "cpu"], &["plugin", "limits", "time"]], message);
     }
+    ceilings(file, findings);
+    let record_min = Size(RECORD_OVERHEAD_BYTES);
+    if let Some(record) = limits.record.filter(|record| *record < record_min) {
+        let message = format!(
+            "plugin.limits.record ({record}) holds no record at all, since each counts {record_min} for itself; write at least {}",
+            record_min.0
+        );
+        findings.refuse(&[&["plugin", "limits", "record"]], message);
+    }
+    if let Some(record) = limits.record.filter(|record| record.0.saturating_mul(2) > limits.memory.0) {
+        let message = format!(
+            "plugin.limits.record ({record}) is more than half of plugin.limits.memory ({}); lower the first or raise the second",
+            limits.memory
+        );
+        findings.refuse(&[&["plugin", "limits", "record"], &["plugin", "limits", "memory"]], message);
+    }
+}
+
+/// What no plugin has a use for, so that it was mistyped.
+fn ceilings(file: &ConfigFile, findings: &mut Findings) {
+    let limits = &file.plugin.limits;
     let sizes =
         [("file", limits.file, 256 << 20), ("output", limits.output, 64 << 20), ("random", limits.random, 16 << 20)];
     let sizes = sizes.into_iter().chain([("output_line", limits.output_line, 1 << 20)]);
@@ -87,21 +108,6 @@ fn limits(file: &ConfigFile, findings: &mut Findings) {
     for (name, count, max) in counts.into_iter().filter(|(_, count, max)| count.get() > *max) {
         let message = format!("plugin.limits.{name} ({count}) is above the most that it may be ({max})");
         findings.refuse(&[&["plugin", "limits", name]], message);
-    }
-    let record_min = Size(RECORD_OVERHEAD_BYTES);
-    if let Some(record) = limits.record.filter(|record| *record < record_min) {
-        let message = format!(
-            "plugin.limits.record ({record}) holds no record at all, since each counts {record_min} for itself; write at least {}",
-            record_min.0
-        );
-        findings.refuse(&[&["plugin", "limits", "record"]], message);
-    }
-    if let Some(record) = limits.record.filter(|record| record.0.saturating_mul(2) > limits.memory.0) {
-        let message = format!(
-            "plugin.limits.record ({record}) is more than half of plugin.limits.memory ({}); lower the first or raise the second",
-            limits.memory
-        );
-        findings.refuse(&[&["plugin", "limits", "record"], &["plugin", "limits", "memory"]], message);
     }
 }
 
