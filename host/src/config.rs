@@ -101,6 +101,8 @@ pub struct StartConfig {
     pub wait: Duration,
     /// True: a topic that does not exist ends the process after `wait`. False: it is waited for (O2).
     pub missing_topics_end: bool,
+    /// True: the host gives up what it does not need of the system before it loads the plugin.
+    pub confine: bool,
 }
 
 /// What to read: the file, and what is laid over it.

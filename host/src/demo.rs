@@ -115,6 +115,10 @@ initial = "200ms"
 
 [control]
 enabled = false
+
+# What the demo does beside it needs what a host would give up.
+[start]
+confine = false
 "#,
         records = script::BATCH_RECORDS,
         path = plugin.display().to_string(),

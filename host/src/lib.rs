@@ -9,6 +9,7 @@ mod body;
 pub mod cli;
 mod clock;
 pub mod config;
+mod confine;
 mod control;
 mod counted;
 mod dead_letters;

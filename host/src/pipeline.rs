@@ -15,6 +15,7 @@ use crate::act::Edges;
 use crate::cli::LiveLine;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::confine::{self, Confined};
 use crate::control::{Control, Identity};
 use crate::decoding::{Formats, News, Stage};
 use crate::emitting::Emitting;
@@ -80,6 +81,11 @@ pub(crate) fn run(config: impl FnOnce() -> Result<Config, Exit> + Send + 'static
         let identity = Identity::new(&config);
         // Closed when all the rest has ended: who asked for the stop hears of it.
         let _control = config.control.clone().map(|control| Control::open(control, asks.clone()));
+        // The socket's own thread goes on as it was: it makes and removes files, and no guest ever runs on it.
+        if config.start.confine {
+            let Confined { landlock, seccomp } = confine::confine(&[]);
+            info!(%landlock, %seccomp, "gave up what it does not need of the system");
+        }
         let hears = |asked| match asked {
             Asked::Stop | Asked::StopNow => true,
             Asked::Wish(wish) => wishes::hear_at_start(wish, |address| identity.tell_starting(clock.now(), address)),

@@ -42,6 +42,11 @@ impl Station {
         Self { cluster, host }
     }
 
+    /// The host's process.
+    pub(crate) fn process_id(&self) -> u32 {
+        self.host.process_id()
+    }
+
     fn socket(&self) -> PathBuf {
         self.host.socket(PIPELINE)
     }

@@ -256,11 +256,14 @@ pub(crate) struct StartSection {
     pub(crate) wait: Span,
     /// Whether to wait for a topic that does not exist, or to end with code 78 after `wait`.
     pub(crate) missing_topics: MissingTopics,
+    /// Whether the host gives up, before it loads the plugin, what it does not need of the system: as far as the kernel has Landlock
+    /// and seccomp.
+    pub(crate) confine: bool,
 }
 
 impl Default for StartSection {
     fn default() -> Self {
-        Self { wait: Span::millis(60_000), missing_topics: MissingTopics::Wait }
+        Self { wait: Span::millis(60_000), missing_topics: MissingTopics::Wait, confine: true }
     }
 }
 

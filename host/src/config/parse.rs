@@ -55,6 +55,7 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, runtime: &Path, findings: &
     let start = StartConfig {
         wait: file.start.wait.0,
         missing_topics_end: file.start.missing_topics == file::MissingTopics::Exit,
+        confine: file.start.confine,
     };
     Some(Config { pipeline, policy, kafka, decoding, plugin, writing, start, control, warnings })
 }

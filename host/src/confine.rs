@@ -1,0 +1,185 @@
+//! What a host gives up before it loads a plugin: writing files beyond a few folders, starting programs other than itself, and system
+//! calls that it never makes. A guest that got out of its sandbox would find itself without them.
+//!
+//! As far as the kernel gives it; what it does not give is said and no more. Holds for the calling thread and those it starts later.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, AccessFs, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
+    RulesetCreatedAttr as _, RulesetError, RulesetStatus,
+};
+use seccompiler::{BackendError, BpfProgram, SeccompAction, SeccompFilter, TargetArch};
+
+/// What was given up, in words for the log.
+#[derive(Debug)]
+pub(crate) struct Confined {
+    /// Files and programs.
+    pub(crate) landlock: String,
+    /// System calls.
+    pub(crate) seccomp: String,
+}
+
+/// Gives it up. Files can be written below `writable` from now on, and nowhere else. Files that are open stay what they are.
+pub(crate) fn confine(writable: &[PathBuf]) -> Confined {
+    let landlock = close_files(writable).unwrap_or_else(|error| no(&error));
+    let seccomp = forbid_calls().map_or_else(|error| no(&error), |()| "yes".to_owned());
+    Confined { landlock, seccomp }
+}
+
+fn no(error: &dyn fmt::Display) -> String {
+    format!("no ({error})")
+}
+
+/// Where the programs lie that this one needs in order to start itself again, for compiling: itself, and what loads it.
+const LOADERS: [&str; 4] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"];
+
+fn close_files(writable: &[PathBuf]) -> Result<String, RulesetError> {
+    let write = AccessFs::from_write(ABI::V3);
+    let rules = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(write | AccessFs::Execute)?
+        .create()?;
+    let writable = writable.iter().map(PathBuf::as_path).map(|path| (path, write));
+    let null = (Path::new("/dev/null"), AccessFs::WriteFile.into());
+    let runs = LOADERS.iter().map(Path::new).chain([Path::new("/proc/self/exe")]);
+    let allowed = writable.chain([null]).chain(runs.map(|path| (path, AccessFs::Execute.into())));
+    // What is not there needs no rule.
+    let opened = allowed.filter_map(|(path, access)| Some(Ok(PathBeneath::new(PathFd::new(path).ok()?, access))));
+    let status = rules.add_rules(opened.collect::<Vec<Result<_, RulesetError>>>())?.restrict_self()?;
+    Ok(match status.ruleset {
+        RulesetStatus::FullyEnforced => "yes",
+        RulesetStatus::PartiallyEnforced => "in part",
+        RulesetStatus::NotEnforced => "no (the kernel has none)",
+    }
+    .to_owned())
+}
+
+/// Calls that nothing in this process makes: other processes' memory, mounts, namespaces, the kernel's own modules, keys and clocks, and
+/// interfaces that kernels had most of their holes in.
+const NEVER_MADE: [libc::c_long; 50] = [
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_adjtimex,
+    libc::SYS_bpf,
+    libc::SYS_chroot,
+    libc::SYS_clock_adjtime,
+    libc::SYS_clock_settime,
+    libc::SYS_delete_module,
+    libc::SYS_fanotify_init,
+    libc::SYS_finit_module,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fsopen,
+    libc::SYS_fspick,
+    libc::SYS_init_module,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_io_uring_setup,
+    libc::SYS_kcmp,
+    libc::SYS_kexec_file_load,
+    libc::SYS_kexec_load,
+    libc::SYS_keyctl,
+    libc::SYS_mount,
+    libc::SYS_mount_setattr,
+    libc::SYS_move_mount,
+    libc::SYS_move_pages,
+    libc::SYS_name_to_handle_at,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_open_tree,
+    libc::SYS_perf_event_open,
+    libc::SYS_personality,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_pivot_root,
+    libc::SYS_process_madvise,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_ptrace,
+    libc::SYS_quotactl,
+    libc::SYS_reboot,
+    libc::SYS_request_key,
+    libc::SYS_setdomainname,
+    libc::SYS_sethostname,
+    libc::SYS_setns,
+    libc::SYS_settimeofday,
+    libc::SYS_swapoff,
+    libc::SYS_swapon,
+    libc::SYS_syslog,
+    libc::SYS_umount2,
+    libc::SYS_unshare,
+    libc::SYS_userfaultfd,
+];
+
+/// They fail from now on as they fail for somebody without the right.
+fn forbid_calls() -> Result<(), seccompiler::Error> {
+    let architecture: TargetArch =
+        std::env::consts::ARCH.try_into().map_err(|error: BackendError| seccompiler::Error::Backend(error))?;
+    let forbidden: BTreeMap<_, _> = NEVER_MADE.iter().map(|call| (*call, Vec::new())).collect();
+    let errno = u32::try_from(libc::EPERM).unwrap_or(1);
+    let filter = SeccompFilter::new(forbidden, SeccompAction::Allow, SeccompAction::Errno(errno), architecture);
+    let program: BpfProgram = filter.and_then(TryInto::try_into).map_err(seccompiler::Error::Backend)?;
+    seccompiler::apply_filter(&program)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::ErrorKind;
+    use std::{fs, process, thread};
+
+    use super::*;
+
+    /// On a thread of its own, since what is given up is gone for good.
+    fn confined<T: Send>(writable: &[PathBuf], then: impl FnOnce(&Confined) -> T + Send) -> T {
+        thread::scope(|scope| scope.spawn(|| then(&confine(writable))).join().unwrap())
+    }
+
+    fn folder(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("gristmill-confine-{name}-{}", process::id()));
+        fs::create_dir_all(path.join("ours")).unwrap();
+        path
+    }
+
+    #[test]
+    fn files_are_written_in_the_folders_that_are_left_and_nowhere_else() {
+        let folder = folder("write");
+        fs::write(folder.join("precious"), "as it was").unwrap();
+        confined(&[folder.join("ours")], |confined| {
+            if confined.landlock.starts_with("no") {
+                return println!("landlock: {}", confined.landlock);
+            }
+            for denied in [fs::write(folder.join("precious"), ""), fs::remove_file(folder.join("precious"))] {
+                assert_eq!(denied.unwrap_err().kind(), ErrorKind::PermissionDenied);
+            }
+            assert_eq!(fs::read_to_string(folder.join("precious")).unwrap(), "as it was");
+            fs::write(folder.join("ours/new"), "").unwrap();
+            fs::rename(folder.join("ours/new"), folder.join("ours/renamed")).unwrap();
+        });
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn no_program_is_started_but_this_one() {
+        confined(&[], |confined| {
+            if confined.landlock.starts_with("no") {
+                return println!("landlock: {}", confined.landlock);
+            }
+            let refused = process::Command::new("/bin/sh").args(["-c", "exit 0"]).status();
+            assert_eq!(refused.unwrap_err().kind(), ErrorKind::PermissionDenied);
+            let own = process::Command::new(std::env::current_exe().unwrap()).arg("--list").output().unwrap();
+            assert!(own.status.success());
+        });
+    }
+
+    #[test]
+    fn calls_that_are_never_made_fail() {
+        confined(&[], |confined| {
+            if confined.seccomp.starts_with("no") {
+                return println!("seccomp: {}", confined.seccomp);
+            }
+            let refused = std::os::unix::fs::chroot("/").unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::PermissionDenied);
+        });
+    }
+}
