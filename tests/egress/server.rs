@@ -57,7 +57,9 @@ impl Server {
                 thread::spawn(move || {
                     let mut arrived = Arrived { stream, arrivals, buffered: Vec::new() };
                     handle(&mut arrived);
-                    arrived.arrivals.closed.fetch_add(1, Ordering::SeqCst);
+                    let Arrived { stream, arrivals, .. } = arrived;
+                    drop(stream);
+                    arrivals.closed.fetch_add(1, Ordering::SeqCst);
                 });
             }
         });
