@@ -69,6 +69,21 @@ async fn a_promised_length_is_sent_and_kept() {
     }
 }
 
+/// A server would take such a body for the next request if it does not expect one.
+#[tokio::test]
+async fn a_get_sends_a_body_only_where_it_promised_a_length() {
+    let server = Server::answering(ok(""));
+    let world = granted(&server);
+    for method in ["GET", "HEAD"] {
+        let request = Request::builder().method(method).uri(server.origin()).body(streamed([data("hello")])).unwrap();
+        read(world.send(request).await.unwrap()).await.unwrap();
+        assert_eq!(
+            server.requests().pop().unwrap(),
+            format!("{method} / HTTP/1.1\r\nhost: {}\r\n\r\n", server.address)
+        );
+    }
+}
+
 #[tokio::test]
 async fn a_body_that_is_not_as_long_as_promised_is_never_a_whole_request() {
     let server = Server::answering(ok(""));

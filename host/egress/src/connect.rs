@@ -52,7 +52,7 @@ impl Shared {
         let mut builder = http1::Builder::new();
         builder.max_headers(HEADERS_MAX).max_header_size(HEADER_BYTES_MAX).max_buf_size(BUFFER_BYTES_MAX);
         let (sender, connection) =
-            builder.handshake(TokioIo::new(stream)).await.map_err(|error| SendError::Internal(error.to_string()))?;
+            builder.handshake(TokioIo::new(stream)).await.map_err(|error| SendError::Host(error.to_string()))?;
         let task = self.runtime.spawn(async move {
             // Whoever waits for an answer hears of the error; between answers it only means that the connection is closed.
             let _ = connection.await;
@@ -107,7 +107,7 @@ impl Shared {
     async fn encrypt(&self, target: &HttpTarget, stream: TcpStream) -> Result<Box<dyn Stream>, SendError> {
         match (target.scheme, &self.tls) {
             (Scheme::Http, _) => Ok(Box::new(stream)),
-            (Scheme::Https, None) => Err(SendError::Internal("https is granted, and TLS is not set up".to_owned())),
+            (Scheme::Https, None) => Err(SendError::Host("https is granted, and TLS is not set up".to_owned())),
             (Scheme::Https, Some(connector)) => {
                 let host = match &target.host {
                     Host::Name(name) => name.to_string(),

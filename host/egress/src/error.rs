@@ -90,7 +90,7 @@ pub enum SendError {
     Protocol(String),
     /// Something in the host. Its text goes to the log, and to no guest.
     #[error("the host cannot send requests: {0}")]
-    Internal(String),
+    Host(String),
 }
 
 /// The addresses of a name cannot be learnt.

@@ -44,7 +44,7 @@ impl Egress {
         let exchange = Exchange { shared: Arc::clone(&self.shared), limits, deadline, place };
         match self.shared.spawn(exchange.run(prepared)).await {
             Ok(answer) => answer,
-            Err(error) => Err(SendError::Internal(error.to_string())),
+            Err(error) => Err(SendError::Host(error.to_string())),
         }
     }
 }

@@ -79,7 +79,7 @@ impl Egress {
         let by = deadline.min(Instant::now() + LOOK_UP_MAX);
         let (shared, looked_up) = (Arc::clone(&self.shared), name.clone());
         let answer = self.shared.spawn(async move { shared.look_up(&looked_up, by).await }).await;
-        let addresses = answer.map_err(|error| LookUpError::Internal(error.to_string()))??;
+        let addresses = answer.map_err(|error| LookUpError::Host(error.to_string()))??;
         self.shared.judge(&addresses, asked)?;
         Ok(LookedUp { host, addresses })
     }
@@ -118,5 +118,5 @@ pub enum LookUpError {
     Failed(#[from] LookUpFailed),
     /// Something in the host. Its text goes to the log, and to no guest.
     #[error("the host cannot look names up: {0}")]
-    Internal(String),
+    Host(String),
 }

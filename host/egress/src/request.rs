@@ -53,7 +53,7 @@ where
     let (mut headers, promised) = header::outgoing(parts.headers, grant.headers())?;
     let ended = Ended::default();
     let body = body::outgoing(body, limits.request_bytes, promised, ended.clone())?;
-    let host = HeaderValue::try_from(target.authority()).map_err(|error| SendError::Internal(error.to_string()))?;
+    let host = HeaderValue::try_from(target.authority()).map_err(|error| SendError::Host(error.to_string()))?;
     headers.insert(HOST, host);
     if let Some(promised) = promised {
         headers.insert(CONTENT_LENGTH, HeaderValue::from(promised));
