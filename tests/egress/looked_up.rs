@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use gristmill_egress::destination::TcpDestination;
 use gristmill_egress::{LookUpError, LookUpFailed, LookedUp, Resolved};
 
 use crate::server::{PATIENCE, ip};
@@ -56,13 +57,15 @@ async fn a_name_that_nothing_grants_is_refused_before_it_is_looked_up() {
         ("secret-in-a-name.evil.example", "the name secret-in-a-name.evil.example"),
         ("api.example.com", "the name api.example.com"),
         ("localhost", "the name localhost"),
-        ("127.0.0.1", "127.0.0.1:0"),
-        ("2130706433", "127.0.0.1:0"),
-        ("0x7f.1", "127.0.0.1:0"),
-        ("[::1]", "[::1]:0"),
+        ("127.0.0.1", "the address 127.0.0.1"),
+        ("2130706433", "the address 127.0.0.1"),
+        ("0x7f.1", "the address 127.0.0.1"),
+        ("[::1]", "the address ::1"),
     ] {
         let text = denied(&world, name).await;
-        assert!(text.starts_with(&format!("{shown} is not granted: add plugin.grants.tcp = ")), "{text}");
+        assert!(text.starts_with(&format!("{shown} is not granted: add plugin.grants.tcp = [\"")), "{text}");
+        let line = text.split('"').nth(1).unwrap();
+        assert!(TcpDestination::parse(line).is_ok(), "{line}");
     }
     for name in
         ["", " ", "a b", "*.example.org", "db.internal\0", "db.internal/", "me@db.internal", "::1", "[::1%25lo]"]
