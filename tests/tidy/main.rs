@@ -89,3 +89,11 @@ fn every_rule_has_a_test() {
     let repository = Repository::read();
     assert_tidy(&rules::untested(repository.text("docs/rules.md"), &repository.rust()));
 }
+
+#[test]
+fn every_test_that_a_paper_names_is_one() {
+    let repository = Repository::read();
+    let paper = repository.text("docs/network.md");
+    assert!(paper.contains("`egress::"), "docs/network.md names no test, and the check for it finds nothing any more");
+    assert_tidy(&rules::missing_tests(paper, &repository.rust()));
+}

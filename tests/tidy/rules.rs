@@ -48,6 +48,20 @@ pub(crate) fn untested(table: &str, files: &[Source]) -> Vec<String> {
     complaints
 }
 
+/// Tests that a paper names as `target::test` and that are none. A target is a folder of `tests`, or one of our crates.
+pub(crate) fn missing_tests(paper: &str, files: &[Source]) -> Vec<String> {
+    let is_target =
+        |name: &str| name.starts_with("gristmill") || files.iter().any(|file| file.is_under(&format!("tests/{name}")));
+    let tests: Vec<Test> = files.iter().flat_map(|file| tests_of(&file.text)).collect();
+    let named = paper.split('`').skip(1).step_by(2).filter_map(|span| span.split_once("::"));
+    let named =
+        named.filter(|(target, name)| is_target(target) && name.chars().all(|c| c.is_alphanumeric() || c == '_'));
+    named
+        .filter(|(_, name)| !tests.iter().any(|test| test.name == *name))
+        .map(|(target, name)| format!("{target}::{name} is no test"))
+        .collect()
+}
+
 /// The last parts of the paths in backticks in the last cell of a row: `core::lane::claim` names the test `claim`.
 fn tests_named_in(row: &str) -> Vec<&str> {
     let cell = row.trim().trim_end_matches('|').rsplit('|').next().unwrap_or("");
@@ -114,6 +128,13 @@ mod tests {
         assert_eq!(untested(&table, &[all_rules_in_one_test()]), ["docs/rules.md: A1 names other, which is no test"]);
         let no_tests = whole_table("later");
         assert!(untested(&no_tests, &[])[0].ends_with("A1 names no test"));
+    }
+
+    #[test]
+    fn a_test_that_a_paper_names_and_that_is_gone_is_found() {
+        let files = [Source::sample("tests/egress/a.rs", "#[test]\nfn claim() {}\n")];
+        let paper = "`egress::claim`, `egress::gone`, `gristmill_egress::lost`, `std::mem`, `a::B { c }`";
+        assert_eq!(missing_tests(paper, &files), ["egress::gone is no test", "gristmill_egress::lost is no test"]);
     }
 
     #[test]

@@ -59,6 +59,9 @@ struct Counted<B> {
     sent: u64,
     limit: u64,
     promised: Option<u64>,
+    /// The piece with which a promised length is reached. It waits for the body's end: whoever is handed it asks for no more, and would not
+    /// see that there is.
+    last: Option<Frame<Bytes>>,
     ended: Ended,
 }
 
@@ -81,7 +84,7 @@ where
     {
         return Err(SendError::RequestLength(promised));
     }
-    Ok(Counted { body: Box::pin(body), sent: 0, limit, promised, ended }.boxed_unsync())
+    Ok(Counted { body: Box::pin(body), sent: 0, limit, promised, last: None, ended }.boxed_unsync())
 }
 
 impl<B> Counted<B> {
@@ -100,34 +103,41 @@ where
     type Error = Why;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Why>>> {
-        let frame = match ready!(self.body.as_mut().poll_frame(cx)) {
-            Some(Ok(frame)) => frame,
-            Some(Err(error)) => return self.fail(Why::RequestBody(error.into().to_string())),
-            None => {
-                return match self.promised {
-                    Some(promised) if self.sent < promised => self.fail(Why::RequestLength(promised)),
-                    _ => Poll::Ready(None),
-                };
+        loop {
+            let frame = match ready!(self.body.as_mut().poll_frame(cx)) {
+                Some(Ok(frame)) => frame,
+                Some(Err(error)) => return self.fail(Why::RequestBody(error.into().to_string())),
+                None => {
+                    return match self.promised {
+                        Some(promised) if self.sent < promised => self.fail(Why::RequestLength(promised)),
+                        _ => Poll::Ready(self.last.take().map(Ok)),
+                    };
+                }
+            };
+            let Some(data) = frame.data_ref() else {
+                return self.fail(Why::RequestBody("trailers are not sent".to_owned()));
+            };
+            if data.is_empty() {
+                continue;
             }
-        };
-        let Some(data) = frame.data_ref() else {
-            return self.fail(Why::RequestBody("trailers are not sent".to_owned()));
-        };
-        self.sent += data.len() as u64;
-        match self.promised {
-            _ if self.sent > self.limit => self.fail(Why::RequestTooLarge(self.limit)),
-            Some(promised) if self.sent > promised => self.fail(Why::RequestLength(promised)),
-            _ => Poll::Ready(Some(Ok(frame))),
+            self.sent += data.len() as u64;
+            match self.promised {
+                _ if self.sent > self.limit => return self.fail(Why::RequestTooLarge(self.limit)),
+                Some(promised) if self.sent > promised => return self.fail(Why::RequestLength(promised)),
+                Some(promised) if self.sent == promised => self.last = Some(frame),
+                _ => return Poll::Ready(Some(Ok(frame))),
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
         // What is promised and not there has to be noticed.
-        self.promised.unwrap_or(0) == self.sent && self.body.is_end_stream()
+        self.last.is_none() && self.promised.unwrap_or(0) <= self.sent && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.promised.map_or_else(|| self.body.size_hint(), |promised| SizeHint::with_exact(promised - self.sent))
+        // It is asked once, before the first piece.
+        self.promised.map_or_else(|| self.body.size_hint(), SizeHint::with_exact)
     }
 }
 

@@ -3,7 +3,7 @@
 //! It judges nothing.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
 
@@ -30,6 +30,8 @@ pub enum Asked {
     Http(HttpTarget),
     /// The addresses of a name.
     LookUp(Name),
+    /// The same of an address, in whatever spelling.
+    LookUpAddress(IpAddr),
     /// A connection.
     Tcp(SocketAddr),
 }
@@ -39,6 +41,7 @@ impl fmt::Display for Asked {
         match self {
             Self::Http(target) => write!(f, "{}://{}:{}", target.scheme, target.host, target.port),
             Self::LookUp(name) => write!(f, "the name {name}"),
+            Self::LookUpAddress(address) => write!(f, "the address {address}"),
             Self::Tcp(address) => write!(f, "{address}"),
         }
     }
@@ -97,6 +100,10 @@ impl fmt::Display for Line<'_> {
             (Reason::NotGranted, Asked::LookUp(name)) => {
                 write!(f, "plugin.grants.tcp = [\"{name}:5432\"], with the port that is meant")
             }
+            (Reason::NotGranted, Asked::LookUpAddress(address)) => {
+                let address = SocketAddr::new(*address, 5432);
+                write!(f, "plugin.grants.tcp = [\"{address}\"], with the port that is meant")
+            }
             (Reason::NotGranted, Asked::Tcp(address)) => {
                 write!(f, "plugin.grants.tcp = [\"{address}\"], or the name that it belongs to")
             }
@@ -121,7 +128,9 @@ impl fmt::Display for AddressLine<'_> {
 mod tests {
     use super::*;
     use crate::address::AddressPolicy;
+    use crate::destination::HttpOrigin;
     use crate::host::Host;
+    use crate::vectors;
 
     fn forbidden(addresses: &[&str]) -> Reason {
         let judged =
@@ -162,6 +171,18 @@ mod tests {
             tcp.to_string(),
             "10.0.3.7:5432 is not granted: add plugin.grants.tcp = [\"10.0.3.7:5432\"], or the name that it belongs to"
         );
+    }
+
+    #[test]
+    fn the_line_to_add_grants_what_was_asked() {
+        for [text, read_as] in vectors::rows(include_str!("../vectors/asked.txt")) {
+            let (scheme, authority) = text.split_once("://").unwrap();
+            let Ok(target) = HttpTarget::parse(scheme, authority) else { continue };
+            let denied = Denied { asked: Asked::Http(target.clone()), reason: Reason::NotGranted }.to_string();
+            let line = denied.split('"').nth(1).unwrap();
+            assert_eq!(line, read_as);
+            assert!(HttpOrigin::parse(line).unwrap().matches(&target), "{denied}");
+        }
     }
 
     #[test]

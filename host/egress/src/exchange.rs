@@ -68,8 +68,7 @@ impl Exchange {
     async fn run(self, prepared: Prepared) -> Result<Response<ResponseBody>, SendError> {
         let Prepared { target, mut request, ended } = prepared;
         let lease = |connection: Connection| {
-            let (pool, runtime) = (Arc::clone(&self.shared.pool), self.shared.runtime.clone());
-            Lease::new(connection, target.clone(), pool, runtime, self.deadline, ended.clone())
+            Lease::new(connection, target.clone(), Arc::clone(&self.shared), self.deadline, ended.clone())
         };
         let (response, lease) = loop {
             let kept = self.shared.pool.take(&target);
@@ -93,6 +92,7 @@ impl Exchange {
             return Err(SendError::Protocol("it changes the protocol, which nobody asked for".to_owned()));
         }
         header::incoming(&mut parts.headers);
+        parts.extensions.clear();
         let body = ResponseBody::new(incoming, self.limits.response_bytes, ended, lease, self.place)?;
         Ok(Response::from_parts(parts, body))
     }

@@ -61,13 +61,11 @@ impl Egress {
         let host = Host::parse(name)?;
         let name = match &host {
             Host::Address(address) => {
+                let asked = || Asked::LookUpAddress(*address);
                 if !self.shared.rules.tcp.iter().any(|grant| grant.host.matches(&host)) {
-                    // Nobody asks for an address's address in order to go somewhere else: the port is what is not known yet.
-                    return Err(
-                        Denied { asked: Asked::Tcp(SocketAddr::new(*address, 0)), reason: Reason::NotGranted }.into()
-                    );
+                    return Err(Denied { asked: asked(), reason: Reason::NotGranted }.into());
                 }
-                self.shared.judge(&[*address], || Asked::Tcp(SocketAddr::new(*address, 0)))?;
+                self.shared.judge(&[*address], asked)?;
                 return Ok(LookedUp { addresses: vec![*address], host });
             }
             Host::Name(name) => name.clone(),

@@ -8,12 +8,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use hyper::client::conn::http1::SendRequest;
-use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::body::{Ended, OutgoingBody, Why};
 use crate::destination::HttpTarget;
+use crate::egress::Shared;
 
 /// Idle connections are closed after this long; most servers close them after longer.
 const IDLE_MAX: Duration = Duration::from_secs(30);
@@ -48,9 +48,15 @@ struct Idle {
 }
 
 /// The idle connections.
-#[derive(Default)]
 pub(crate) struct Pool {
     idle: Mutex<HashMap<HttpTarget, Vec<Idle>>>,
+    idle_max: Duration,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self { idle: Mutex::default(), idle_max: IDLE_MAX }
+    }
 }
 
 impl Pool {
@@ -59,7 +65,7 @@ impl Pool {
         let mut all = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = all.get_mut(target)?;
         while let Some(Idle { connection, since }) = idle.pop() {
-            if !connection.sender.is_closed() && since.elapsed() < IDLE_MAX {
+            if !connection.sender.is_closed() && since.elapsed() < self.idle_max {
                 return Some(connection);
             }
         }
@@ -80,7 +86,7 @@ impl Pool {
     pub(crate) fn tidy(&self) {
         let mut all = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, idle| {
-            idle.retain(|idle| !idle.connection.sender.is_closed() && idle.since.elapsed() < IDLE_MAX);
+            idle.retain(|idle| !idle.connection.sender.is_closed() && idle.since.elapsed() < self.idle_max);
             !idle.is_empty()
         });
     }
@@ -90,8 +96,8 @@ impl Pool {
 pub(crate) struct Lease {
     connection: Option<Connection>,
     target: HttpTarget,
-    pool: Arc<Pool>,
-    runtime: Handle,
+    /// What drives the connection, for as long as somebody reads from it: if it went away, a cut body would look whole.
+    shared: Arc<Shared>,
     watch: AbortHandle,
 }
 
@@ -101,18 +107,17 @@ impl Lease {
     pub(crate) fn new(
         connection: Connection,
         target: HttpTarget,
-        pool: Arc<Pool>,
-        runtime: Handle,
+        shared: Arc<Shared>,
         deadline: Instant,
         ended: Ended,
     ) -> Self {
         let task = connection.task.clone();
-        let watch = runtime.spawn(async move {
+        let watch = shared.runtime.spawn(async move {
             tokio::time::sleep_until(deadline.into()).await;
             ended.set(Why::Deadline);
             task.abort();
         });
-        Self { connection: Some(connection), target, pool, runtime, watch: watch.abort_handle() }
+        Self { connection: Some(connection), target, shared, watch: watch.abort_handle() }
     }
 
     pub(crate) fn sender(&mut self) -> Option<&mut SendRequest<OutgoingBody>> {
@@ -122,8 +127,8 @@ impl Lease {
     /// Gives the connection back once it could take another request: when the answer is whole and the request was sent to its end.
     pub(crate) fn give_back(mut self) {
         let Some(mut connection) = self.connection.take() else { return };
-        let (pool, target) = (Arc::clone(&self.pool), self.target.clone());
-        self.runtime.spawn(async move {
+        let (pool, target) = (Arc::clone(&self.shared.pool), self.target.clone());
+        self.shared.runtime.spawn(async move {
             if let Ok(Ok(())) = timeout(REST_MAX, connection.sender.ready()).await {
                 pool.put(target, connection);
             }
@@ -134,5 +139,86 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         self.watch.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::client::conn::http1;
+    use hyper_util::rt::TokioIo;
+    use tokio::io::{AsyncReadExt as _, DuplexStream, duplex};
+
+    use super::*;
+
+    /// A connection, and its other end.
+    async fn connection() -> (Connection, DuplexStream) {
+        let (near, far) = duplex(1024);
+        let (mut sender, connection) = http1::handshake(TokioIo::new(near)).await.unwrap();
+        let task = tokio::spawn(async move { _ = connection.await });
+        sender.ready().await.unwrap();
+        (Connection::new(sender, task.abort_handle()), far)
+    }
+
+    fn target(port: u16) -> HttpTarget {
+        HttpTarget::parse("http", &format!("127.0.0.1:{port}")).unwrap()
+    }
+
+    async fn is_closed(mut far: DuplexStream) -> bool {
+        timeout(Duration::from_secs(20), far.read(&mut [0])).await.unwrap().unwrap() == 0
+    }
+
+    #[tokio::test]
+    async fn a_connection_is_kept_for_its_target_and_used_once_at_a_time() {
+        let pool = Pool::default();
+        pool.put(target(1), connection().await.0);
+        assert!(pool.take(&target(2)).is_none());
+        let taken = pool.take(&target(1));
+        assert!(taken.is_some() && pool.take(&target(1)).is_none());
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_was_idle_for_long_is_closed_and_not_used() {
+        let pool = Pool { idle_max: Duration::ZERO, ..Pool::default() };
+        let (idle, far) = connection().await;
+        pool.put(target(1), idle);
+        assert!(pool.take(&target(1)).is_none());
+        assert!(is_closed(far).await);
+        let (idle, far) = connection().await;
+        pool.put(target(1), idle);
+        pool.tidy();
+        assert!(is_closed(far).await);
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_the_other_side_closed_is_not_used() {
+        let pool = Pool::default();
+        let (idle, far) = connection().await;
+        let sender = idle.task.clone();
+        pool.put(target(1), idle);
+        drop(far);
+        while !sender.is_finished() {
+            tokio::task::yield_now().await;
+        }
+        assert!(pool.take(&target(1)).is_none());
+    }
+
+    #[tokio::test]
+    async fn of_idle_connections_there_are_so_many_and_one_more_is_closed() {
+        let pool = Pool::default();
+        let mut others = Vec::new();
+        for n in 0..=IDLE_ALL_MAX {
+            let (idle, far) = connection().await;
+            pool.put(target((n / IDLE_EACH_MAX) as u16 + 1), idle);
+            others.push(far);
+        }
+        assert!(is_closed(others.pop().unwrap()).await, "one more in all");
+        while pool.take(&target(1)).is_some() {}
+        let mut last = None;
+        for _ in 0..=IDLE_EACH_MAX {
+            let (idle, far) = connection().await;
+            pool.put(target(99), idle);
+            last = Some(far);
+        }
+        assert!(is_closed(last.unwrap()).await, "one more to one target");
     }
 }

@@ -75,7 +75,12 @@ fn target_of(uri: &Uri) -> Result<HttpTarget, Problem> {
 
 /// The path and query, in the form that is sent to a server and not to a proxy.
 fn path_of(uri: &Uri) -> Result<PathAndQuery, SendError> {
-    let Some(path) = uri.path_and_query() else { return Ok(PathAndQuery::from_static("/")) };
-    let is_path = path.as_str().starts_with('/') && path.as_str().bytes().all(|c| c.is_ascii_graphic());
-    if is_path && path.as_str().len() <= PATH_MAX { Ok(path.clone()) } else { Err(SendError::Path(PATH_MAX)) }
+    let failed = || SendError::Path(PATH_MAX);
+    let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    // A query may stand directly behind the authority of a URL; a request's line has a path before it.
+    let path = if path.starts_with('?') { format!("/{path}") } else { path.to_owned() };
+    if !path.starts_with('/') || path.len() > PATH_MAX || !path.bytes().all(|c| c.is_ascii_graphic()) {
+        return Err(failed());
+    }
+    PathAndQuery::try_from(path).map_err(|_| failed())
 }
