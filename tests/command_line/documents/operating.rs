@@ -115,3 +115,42 @@ fn the_memory_of_fetched_records_is_what_the_page_says() {
     let bytes = gristmill::config::load(request).unwrap().config.kafka.buffer_bytes_max;
     assert!(page().text.contains(&format!("{} MiB with the defaults", bytes >> 20)), "{bytes}");
 }
+
+/// The hardened unit for one tenant: restarts as the table says, and closes all that a host can do without.
+#[test]
+fn the_unit_of_a_tenant_closes_everything_but_what_a_compiling_host_needs() {
+    let unit = file("examples/tenants/gristmill@.service");
+    let restarts = page().block("ini");
+    let restarts = restarts.lines().find(|line| line.starts_with("RestartPreventExitStatus=")).unwrap();
+    assert!(unit.contains(restarts), "{unit}");
+    let lines: Vec<&str> = unit.lines().filter(|line| !line.starts_with('#')).collect();
+    assert!(!lines.iter().any(|line| line.starts_with("MemoryDenyWriteExecute")), "a compiling host cannot have it");
+    let wanted = [
+        "DynamicUser=yes",
+        "NoNewPrivileges=yes",
+        "CapabilityBoundingSet=",
+        "ProtectSystem=strict",
+        "ProtectHome=yes",
+        "PrivateTmp=yes",
+        "PrivateDevices=yes",
+        "ProtectKernelTunables=yes",
+        "ProtectKernelModules=yes",
+        "ProtectKernelLogs=yes",
+        "ProtectControlGroups=yes",
+        "ProtectClock=yes",
+        "ProtectHostname=yes",
+        "ProtectProc=invisible",
+        "RestrictNamespaces=yes",
+        "RestrictRealtime=yes",
+        "RestrictSUIDSGID=yes",
+        "LockPersonality=yes",
+        "SystemCallArchitectures=native",
+        "LimitCORE=0",
+    ];
+    for line in wanted {
+        assert!(lines.contains(&line), "{line} is missing");
+    }
+    // What the host and its compiling child confine themselves with has to be let through.
+    let filter = lines.iter().find(|line| line.starts_with("SystemCallFilter=")).unwrap();
+    assert!(filter.contains("landlock_restrict_self") && filter.contains("seccomp"), "{filter}");
+}
