@@ -23,6 +23,7 @@ cargo xtask COMMAND
                       consumer.ConsoleConsumer, consumer.group.ConsumerGroupCommand, …
   sim SEED            run one seed of the simulated world again, step by step
   bench [ARGUMENT…]   measure records per second on a real Kafka
+  profile [FILE…]     measure what the sandbox costs a batch, with our plugins or with these components
   chaos [FILTER]      the long form of the end-to-end tests: a million records, twenty kills";
 
 /// Runs one command.
@@ -43,6 +44,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         ["kafka", "tool", class, rest @ ..] => kafka::standalone::tool(class, rest).map(|()| ExitCode::SUCCESS),
         ["sim", seed] => suites::replay_seed(seed),
         ["bench", rest @ ..] => host::bench(rest),
+        ["profile", files @ ..] => host::profile(files),
         ["chaos", filter @ ..] => suites::chaos(filter),
         [] | ["help" | "--help" | "-h"] => {
             println!("{USAGE}");

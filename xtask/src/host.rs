@@ -88,6 +88,18 @@ pub fn bench(arguments: &[&str]) -> Result<ExitCode> {
     Ok(exit_code(workspace::status(&mut command)?))
 }
 
+/// Measures what the sandbox costs a batch.
+///
+/// # Errors
+///
+/// When something cannot be built or started.
+pub fn profile(files: &[&str]) -> Result<ExitCode> {
+    plugins::build()?;
+    let mut command = workspace::cargo();
+    command.args(["bench", "--workspace", "--bench", "profile", "--"]).args(files);
+    Ok(exit_code(workspace::status(&mut command)?))
+}
+
 /// What another program's end means for ours. A program ended by a signal has no code of its own.
 pub(crate) fn exit_code(status: std::process::ExitStatus) -> ExitCode {
     status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
