@@ -4,7 +4,7 @@
 //! `cargo xtask profile [FILE…]`; files are components of any language. It prints a table and judges nothing.
 
 #![expect(clippy::print_stdout, reason = "the table is what this program is for")]
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a measurement that cannot go on says so by panicking")]
+#![expect(clippy::unwrap_used, reason = "a measurement that cannot go on says so by panicking")]
 
 mod bare;
 mod batch;
