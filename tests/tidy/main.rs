@@ -93,7 +93,14 @@ fn every_rule_has_a_test() {
 #[test]
 fn every_test_that_a_paper_names_is_one() {
     let repository = Repository::read();
-    let paper = repository.text("docs/network.md");
-    assert!(paper.contains("`egress::"), "docs/network.md names no test, and the check for it finds nothing any more");
-    assert_tidy(&rules::missing_tests(paper, &repository.rust()));
+    for path in ["docs/compiling.md", "docs/network.md", "docs/security.md"] {
+        let paper = repository.text(path);
+        assert!(paper.matches("::").count() > 10, "{path} names no tests, and the check for it finds nothing any more");
+        assert_tidy(&rules::missing_tests(paper, &repository.rust()));
+    }
+}
+
+#[test]
+fn every_threat_has_its_row() {
+    assert_tidy(&rules::untold_threats(Repository::read().text("docs/security.md")));
 }
