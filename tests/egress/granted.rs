@@ -2,11 +2,14 @@
 
 use std::process::Command;
 
+use gristmill_egress::address::parse_range;
+use gristmill_egress::destination::HttpOrigin;
+use gristmill_egress::{Egress, HttpGrant, Rules, SystemNetwork};
 use http::Request;
 use http_body_util::Full;
 
 use crate::server::{Server, ok};
-use crate::world::{Answer, denied, grants};
+use crate::world::{Answer, World, denied, grants};
 
 #[tokio::test]
 async fn a_granted_request_arrives_and_its_answer_comes_back() {
@@ -118,7 +121,24 @@ async fn a_guest_cannot_write_a_header_that_the_grant_adds_and_no_error_shows_it
     server.saw_nothing();
 }
 
-/// Runs the test above in a process whose environment names proxies.
+/// B22: `localhost` stands in the machine's own list of hosts, so that nobody is asked.
+#[tokio::test]
+async fn the_systems_own_network_is_judged_alike() {
+    let server = Server::answering(ok("hello"));
+    let url = format!("http://localhost:{}", server.port());
+    let started = |addresses: &[&str]| {
+        let grant = HttpGrant::new(HttpOrigin::parse(&url).unwrap(), []).unwrap();
+        let addresses = addresses.iter().map(|range| parse_range(range).unwrap()).collect();
+        let rules = Rules { http: vec![grant], addresses, ..Rules::default() };
+        World { egress: Egress::start(rules, SystemNetwork).unwrap(), ..grants().start() }
+    };
+    let text = denied(started(&[]).ask(&url).await);
+    assert!(text.contains("which is loopback: add plugin.grants.addresses = ["), "{text}");
+    assert_eq!(server.connections(), 0);
+    assert_eq!(started(&["127.0.0.0/8", "::1"]).ask(&url).await.unwrap().body, "hello");
+}
+
+/// Runs the first test in a process whose environment names proxies.
 #[test]
 fn no_proxy_of_the_environment_is_asked() {
     let proxy = Server::silent();

@@ -133,7 +133,7 @@ async fn the_last_clone_takes_the_connections_with_it() {
     assert_eq!(server.connections(), 1);
 }
 
-/// Without the thread that drives it, what is missing of a body would look like its end.
+/// An answer keeps the thread that drives its connection.
 #[tokio::test]
 async fn an_answer_is_whole_though_nobody_else_holds_the_way_out_any_more() {
     let (go, wait) = mpsc::channel::<()>();

@@ -101,8 +101,8 @@ impl Server {
         requests.iter().map(|request| String::from_utf8_lossy(request).into_owned()).collect()
     }
 
-    /// Fails unless nothing has arrived. What is accepted is accepted in order: when a connection of the test's own is seen, everything before
-    /// it has been seen too.
+    /// Fails unless nothing has arrived. What is accepted is accepted in order: when a connection of the test's own is seen, everything
+    /// before it has been seen too.
     pub(crate) fn saw_nothing(&self) {
         let own = TcpStream::connect(self.address).unwrap();
         wait_until("its own connection is seen", || self.connections() > 0);

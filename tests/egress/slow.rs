@@ -161,10 +161,8 @@ async fn an_address_that_does_not_answer_is_given_up_in_time() {
 async fn an_address_that_does_not_answer_leaves_time_for_the_next() {
     let server = Server::answering(ok("hello"));
     let url = format!("http://two.example:{}", server.port());
-    let mut world =
-        grants().addresses("127.0.0.2").http(&url).name("two.example", &[&["127.0.0.2", "127.0.0.1"]]).start();
+    let world = grants().addresses("127.0.0.2").http(&url).name("two.example", &[&["127.0.0.2", "127.0.0.1"]]).start();
     world.book.silence("127.0.0.2");
-    world.limits.connect = 2 * SHORT;
     assert_eq!(world.ask(&url).await.unwrap().body, "hello");
 }
 
@@ -241,6 +239,25 @@ async fn a_request_that_is_given_up_takes_its_connection_with_it() {
     let world = granted(&server);
     assert!(timeout(SHORT, world.ask(&server.origin())).await.is_err());
     server.wait_for_closed(1);
+}
+
+#[tokio::test]
+async fn requests_that_are_given_up_leave_nothing_behind() {
+    let server = Server::silent();
+    let world = granted(&server);
+    for n in 1..=300 {
+        let asked = tokio::spawn({
+            let (world, url) = (world.clone(), server.origin());
+            async move { world.ask(&url).await }
+        });
+        while server.connections() < n {
+            tokio::task::yield_now().await;
+        }
+        asked.abort();
+        assert!(asked.await.unwrap_err().is_cancelled());
+    }
+    server.wait_for_closed(300);
+    assert_eq!(server.connections(), 300);
 }
 
 #[tokio::test]

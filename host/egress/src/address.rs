@@ -19,9 +19,9 @@ pub use range::{RangeError, RangeProblem, parse_range};
 /// and wants `169.254.169.254/32`; and `0.0.0.0/0` opens nothing ([`parse_range`] refuses it).
 ///
 /// An IPv6 address that carries an IPv4 address has to pass twice: the disguise itself has to be granted, and the IPv4 address inside has
-/// to pass by itself. A grant of `10.0.0.0/8` therefore does not open `::ffff:10.0.0.1`. No resolver that is asked for addresses of a server answers in
-/// that form unless somebody wrote it there, so nothing useful is lost, and there is one spelling less to get past a check. Granting
-/// `64:ff9b::/96` is what a network with NAT64 needs: public IPv4 addresses then pass in that form, private ones still do not.
+/// to pass by itself. A grant of `10.0.0.0/8` therefore does not open `::ffff:10.0.0.1`. No name has such an address unless somebody wrote
+/// it there, so nothing useful is lost, and there is one spelling less to get past a check. Granting `64:ff9b::/96` is what a network with
+/// NAT64 needs: public IPv4 addresses then pass in that form, private ones still do not.
 #[derive(Clone, Debug, Default)]
 pub struct AddressPolicy {
     granted: Vec<IpNet>,

@@ -22,8 +22,8 @@ use crate::pool::Lease;
 /// A guest's body, whatever it is, in our counting.
 pub(crate) type OutgoingBody = UnsyncBoxBody<Bytes, Why>;
 
-/// What ended a request before its time. Whoever notices says it here first, since the connection's own error says it no more, and a
-/// connection that is closed from our side looks to its reader like a body that is whole.
+/// What ended a request before its time. Whoever notices says it here first, and then ends it: the connection's own error only says that
+/// it ended.
 #[derive(Clone, Default)]
 pub(crate) struct Ended(Arc<OnceLock<Why>>);
 

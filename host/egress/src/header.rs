@@ -118,7 +118,8 @@ pub enum HeaderRefused {
     OfTheConnection(HeaderName),
     /// The operator's to give.
     #[error(
-        "the header {0} holds a credential, which a grant adds and no plugin: plugin.grants.http = [{{ url = \"…\", headers = {{ {0} = \"${{SECRET}}\" }} }}]"
+        "the header {0} holds a credential, which a grant adds and no plugin: plugin.grants.http = \
+         [{{ url = \"…\", headers = {{ {0} = \"${{SECRET}}\" }} }}]"
     )]
     Credential(HeaderName),
     /// Neither one nor a number.

@@ -55,8 +55,8 @@ impl Egress {
     ///
     /// # Errors
     ///
-    /// Names that are not granted, before anything is looked up; an answer with an address that the policy refuses, as a whole; and no answer
-    /// within two seconds or by the deadline.
+    /// Names that are not granted, before anything is looked up; an answer with an address that the policy refuses, as a whole; and no
+    /// answer within two seconds or by the deadline.
     pub async fn look_up(&self, name: &str, deadline: Instant) -> Result<LookedUp, LookUpError> {
         let host = Host::parse(name)?;
         let name = match &host {

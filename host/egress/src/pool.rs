@@ -96,7 +96,7 @@ impl Pool {
 pub(crate) struct Lease {
     connection: Option<Connection>,
     target: HttpTarget,
-    /// What drives the connection, for as long as somebody reads from it: if it went away, a cut body would look whole.
+    /// What drives the connection, for as long as somebody reads from it.
     shared: Arc<Shared>,
     watch: AbortHandle,
 }

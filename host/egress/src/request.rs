@@ -23,6 +23,9 @@ use crate::rules::Rules;
 /// The longest path and query.
 const PATH_MAX: usize = 16 * 1024;
 
+/// The longest method; all that have a name are shorter.
+const METHOD_MAX: usize = 32;
+
 /// A request that may be sent.
 pub(crate) struct Prepared {
     pub(crate) target: HttpTarget,
@@ -46,7 +49,8 @@ where
         return Err(Denied { asked: Asked::Http(target), reason: Reason::NotGranted }.into());
     };
     // The first makes a tunnel of the connection; the second has the server send back what the host added.
-    if parts.method == Method::CONNECT || parts.method == Method::TRACE {
+    let is_the_hosts = parts.method == Method::CONNECT || parts.method == Method::TRACE;
+    if is_the_hosts || parts.method.as_str().len() > METHOD_MAX {
         return Err(SendError::Method(parts.method));
     }
     let path = path_of(&parts.uri)?;

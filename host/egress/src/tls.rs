@@ -6,7 +6,7 @@ use std::path::Path;
 use std::pin::Pin;
 
 use openssl::error::ErrorStack;
-use openssl::ssl::{SslConnector, SslMethod, SslVersion};
+use openssl::ssl::{SslConnector, SslConnectorBuilder, SslMethod, SslVersion};
 use openssl::x509::{X509, X509VerifyResult};
 use tokio::net::TcpStream;
 use tokio_openssl::SslStream;
@@ -15,6 +15,10 @@ use crate::egress::StartError;
 
 /// TLS 1.2 or later; the authorities of the system, and those of the file besides.
 pub(crate) fn connector(ca_file: Option<&Path>) -> Result<SslConnector, StartError> {
+    Ok(settings(ca_file)?.build())
+}
+
+fn settings(ca_file: Option<&Path>) -> Result<SslConnectorBuilder, StartError> {
     let mut builder = SslConnector::builder(SslMethod::tls_client())?;
     builder.set_min_proto_version(Some(SslVersion::TLS1_2))?;
     builder.set_alpn_protos(b"\x08http/1.1")?;
@@ -34,7 +38,7 @@ pub(crate) fn connector(ca_file: Option<&Path>) -> Result<SslConnector, StartErr
         }
         authorities.into_iter().try_for_each(|authority| builder.cert_store_mut().add_cert(authority))?;
     }
-    Ok(builder.build())
+    Ok(builder)
 }
 
 /// Why there is no TLS.
@@ -61,5 +65,18 @@ pub(crate) async fn handshake(
             X509VerifyResult::OK => Failed::Other(error.to_string()),
             distrust => Failed::Certificate(distrust.to_string()),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Most builds of OpenSSL refuse older versions by themselves; here it is asked whether we do.
+    #[test]
+    fn versions_before_1_2_are_switched_off_and_certificates_are_verified() {
+        let mut settings = settings(None).unwrap();
+        assert_eq!(settings.min_proto_version(), Some(SslVersion::TLS1_2));
+        assert_eq!(settings.build().context().verify_mode(), openssl::ssl::SslVerifyMode::PEER);
     }
 }
