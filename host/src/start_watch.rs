@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     fn watch(missing_topics_end: bool) -> StartWatch {
-        let config = StartConfig { wait: Duration::from_secs(30), missing_topics_end };
+        let config = StartConfig { wait: Duration::from_secs(30), missing_topics_end, confine: true };
         StartWatch::new("nowhere:9092", config, Moment(0))
     }
 
