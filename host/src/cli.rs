@@ -146,9 +146,14 @@ struct OutputArgs {
     output: Output,
 }
 
-/// Reads the arguments, runs the command, prints the last line, and returns the exit code.
+/// Reads the arguments, runs the command, prints the last line, and returns the exit code. For the main thread of a process,
+/// before any other is started: the compile worker is one of the commands, though no help tells of it.
 #[must_use]
 pub fn main() -> u8 {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|command| command == gristmill_guest::COMPILE_COMMAND) {
+        return gristmill_guest::compile_worker(arguments);
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -49,7 +49,7 @@ pub use self::kafka::KafkaConfig;
 pub use self::origin::OriginLine;
 use self::overlay::Overlay;
 pub(crate) use self::overlay::PREFIX as VARIABLE_PREFIX;
-pub use self::plugin::PluginConfig;
+pub use self::plugin::{CacheConfig, PluginConfig};
 use self::problem::Source;
 pub use self::problem::{ConfigError, Place, Problem, Spot};
 pub use self::quantity::{Size, Span, SpanError};

@@ -8,6 +8,7 @@ mod act;
 mod body;
 pub mod cli;
 mod clock;
+mod compiling;
 pub mod config;
 mod confine;
 mod control;

@@ -4,10 +4,11 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-use gristmill_guest::{Engine, Plugin};
+use gristmill_guest::{Cache, Plugin};
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::oneshot;
 
+use crate::compiling;
 use crate::config::Config;
 use crate::exit::{self, Exit};
 use crate::plugin_file::{self, NamedBy};
@@ -47,14 +48,13 @@ pub(crate) async fn aside<T: Send + 'static>(
     .await
 }
 
-/// Loads the plugin of a configuration. Blocks while it compiles and starts for trial.
+/// Loads the plugin of a configuration, with what is kept of it in `cache`. Blocks while it compiles and starts for trial.
 ///
 /// # Errors
 /// How the process ends for it.
-pub(crate) fn plugin(config: &Config) -> Result<Plugin, Exit> {
-    let engine = Engine::new(&config.plugin.engine_settings())
-        .map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
+pub(crate) fn plugin(config: &Config, cache: Option<Cache>) -> Result<Plugin, Exit> {
     let section = &config.plugin;
+    let engine = compiling::engine(section.engine_settings(), cache)?;
     let (named_by, pinned) = (NamedBy::Configuration, section.digest.as_deref());
     plugin_file::load(&section.path, named_by, pinned, &engine, &section.guest_settings())
         .map_err(|error| Exit::from(&error))

@@ -14,6 +14,7 @@ use tracing::info;
 use crate::act::Edges;
 use crate::cli::LiveLine;
 use crate::clock::Clock;
+use crate::compiling;
 use crate::config::Config;
 use crate::confine::{self, Confined};
 use crate::control::{Control, Identity};
@@ -81,20 +82,32 @@ pub(crate) fn run(config: impl FnOnce() -> Result<Config, Exit> + Send + 'static
         let identity = Identity::new(&config);
         // Closed when all the rest has ended: who asked for the stop hears of it.
         let _control = config.control.clone().map(|control| Control::open(control, asks.clone()));
-        // The socket's own thread goes on as it was: it makes and removes files, and no guest ever runs on it.
-        if config.start.confine {
-            let Confined { landlock, seccomp } = confine::confine(&[]);
-            info!(%landlock, %seccomp, "gave up what it does not need of the system");
-        }
         let hears = |asked| match asked {
             Asked::Stop | Asked::StopNow => true,
             Asked::Wish(wish) => wishes::hear_at_start(wish, |address| identity.tell_starting(clock.now(), address)),
         };
+        let open = {
+            let wanted = config.plugin.cache.clone();
+            move || Ok(compiling::open(&wanted))
+        };
+        let cache = match loading::aside(open, asked, hears).await {
+            Ok(cache) => cache,
+            Err(exit) => return exit,
+        };
+        // The socket's own thread goes on as it was: it makes and removes files, and no guest ever runs on it.
+        if config.start.confine {
+            let writable: Vec<_> = cache.iter().map(|cache| cache.folder().to_owned()).collect();
+            let Confined { landlock, seccomp } = confine::confine(&writable);
+            info!(%landlock, %seccomp, "gave up what it does not need of the system");
+        }
         let load = {
             let config = config.clone();
             // Schema files are read in no time, and a plugin is not.
             move || {
-                Ok((Formats::load(&config.decoding, config.policy.batch.record_bytes_max)?, loading::plugin(&config)?))
+                Ok((
+                    Formats::load(&config.decoding, config.policy.batch.record_bytes_max)?,
+                    loading::plugin(&config, cache)?,
+                ))
             }
         };
         let loaded = loading::aside(load, asked, hears).await;

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use gristmill_guest::{Digest, Engine, LoadError, Plugin, PluginSettings};
 
+use crate::compiling;
 use crate::regular_file;
 
 /// Who named a plugin's file: that is where its path is corrected.
@@ -91,5 +92,7 @@ pub(crate) fn load(
             pinned: pinned.to_owned(),
         });
     }
-    Ok(Plugin::load(engine, &path.display().to_string(), &bytes, settings)?)
+    let plugin = Plugin::load(engine, &path.display().to_string(), &bytes, settings)?;
+    compiling::tell(&plugin, path);
+    Ok(plugin)
 }

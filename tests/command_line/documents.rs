@@ -4,6 +4,7 @@
 //! What is prose is for people to check.
 
 mod blocks;
+mod compiling;
 mod configuration;
 mod dead_letters;
 mod links;

@@ -9,6 +9,7 @@ mod bad_plugins;
 mod bare;
 mod call;
 mod check;
+mod compiling;
 mod confined;
 mod control;
 mod dead_letters;

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use gristmill_tests::TemporaryFolder;
+use gristmill_tests::{TemporaryFolder, cache_folder};
 
 /// How long a command may take on a busy machine. None here waits for anything longer than a compile.
 const DEADLINE: Duration = Duration::from_secs(120);
@@ -24,6 +24,7 @@ pub(crate) fn forget_own_variables(command: &mut Command) {
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("GRISTMILL")) {
         command.env_remove(name);
     }
+    command.env("XDG_CACHE_HOME", cache_folder()).env_remove("CACHE_DIRECTORY");
 }
 
 /// How a run ended.

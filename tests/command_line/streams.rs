@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use gristmill_kafka::{MockCluster, MockRecord};
 use gristmill_tests::TemporaryFolder;
 
-use crate::process::{binary, configuration, plugin};
+use crate::process::{binary, configuration, forget_own_variables, plugin};
 
 /// Longer than anything here takes, and less than the 30 s after which the watchdog would end a host whose loop stands still.
 const SOON: Duration = Duration::from_secs(20);
@@ -59,6 +59,7 @@ fn code_of(arguments: &[&str], stdout: Stdio, stderr: Stdio) -> i32 {
     let folder = TemporaryFolder::new();
     folder.write("r.jsonl", "{\"key\":\"a\"}\n{\"key\":\"b\"}\n");
     let mut command = Command::new(binary());
+    forget_own_variables(&mut command);
     command.args(arguments).current_dir(folder.path()).stdin(Stdio::null()).stdout(stdout).stderr(stderr);
     wait_for_code(&mut command.spawn().unwrap())
 }
@@ -74,6 +75,7 @@ fn runs_and_stops(stderr: Stdio) {
     let path = folder.write("g.toml", &text);
     // No file that it writes may become larger than this many blocks of 512 bytes.
     let mut command = Command::new("sh");
+    forget_own_variables(&mut command);
     command.args(["-c", &format!("ulimit -f {FILE_BLOCKS_MAX} && exec \"$0\" run \"$1\"")]).arg(binary()).arg(path);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
     let mut child = command.spawn().unwrap();

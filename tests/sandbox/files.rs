@@ -145,7 +145,8 @@ fn proposals_that_are_off_are_refused() {
         ("relaxed simd", "(func (param v128 v128) (result v128) local.get 0 local.get 1 i8x16.relaxed_swizzle)"),
     ];
     for (proposal, body) in bodies {
-        let (refusal, text) = refused(&component(&format!("(component (core module {body}))")));
+        let exports = r#"(instance $empty) (export "gristmill:plugin/handler@0.1.0" (instance $empty))"#;
+        let (refusal, text) = refused(&component(&format!("(component (core module {body}) {exports})")));
         assert!(matches!(refusal, Refusal::Invalid { .. }), "{proposal}: {text}");
         assert!(text.contains("does not validate"), "{proposal}: {text}");
     }

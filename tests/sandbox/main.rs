@@ -3,8 +3,10 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
+mod cache;
 mod caller;
 mod cancel;
+mod compile;
 mod connections;
 mod deterministic;
 mod effect_plugins;

@@ -19,6 +19,12 @@ fn binary() -> &'static PathBuf {
     })
 }
 
+/// Where the hosts of all tests keep compiled plugins: not where those of the tester do.
+#[must_use]
+pub fn cache_folder() -> PathBuf {
+    xtask::workspace::target_dir().join("test-cache")
+}
+
 /// The path of a built plugin or test guest, by its package's name.
 ///
 /// # Panics
@@ -76,6 +82,7 @@ impl Host {
         command.args(arguments).current_dir(folder.path()).process_group(0).env("NO_COLOR", "1");
         // Its control socket lies in a test's own folder, and no other host of this machine is found.
         command.env("GRISTMILL_RUNTIME_DIR", runtime.join("gristmill"));
+        command.env("XDG_CACHE_HOME", cache_folder()).env_remove("CACHE_DIRECTORY");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = match command.spawn() {
             Ok(child) => child,

@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bombs;
 mod broker;
 mod damage;
 mod fetch;
@@ -19,7 +20,7 @@ mod wire;
 pub use broker::{shared_broker, unique};
 pub use damage::{Damage, cut_off, damage};
 pub use fetch::read_partition;
-pub use host::{Host, plugin};
+pub use host::{Host, cache_folder, plugin};
 pub use lines::Lines;
 pub use load::{
     Ending, Loaded, create_topic, load, load_compressed, load_large, load_more, load_values, put, put_in_transaction,

@@ -10,6 +10,7 @@ use wasmtime::{Config, Strategy};
 use wasmtime_wasi_config::WasiConfig;
 
 use crate::bindings;
+use crate::compile::Compile;
 use crate::error::EngineError;
 use crate::guest::State;
 use crate::sockets;
@@ -25,11 +26,18 @@ pub struct EngineSettings {
     /// True: the same batch always gets the same answer. Clocks stand at the newest record's time, chance comes from a seed, and
     /// processor time is counted in instructions.
     pub deterministic: bool,
+    /// How plugins become code.
+    pub compile: Compile,
 }
 
 impl Default for EngineSettings {
     fn default() -> Self {
-        Self { wasm_stack_bytes: 512 << 10, async_stack_bytes: 2 << 20, deterministic: false }
+        Self {
+            wasm_stack_bytes: 512 << 10,
+            async_stack_bytes: 2 << 20,
+            deterministic: false,
+            compile: Compile::InProcess,
+        }
     }
 }
 
@@ -47,6 +55,7 @@ struct Inner {
     linker: Linker<State>,
     ticker: Arc<Ticker>,
     deterministic: bool,
+    compile: Compile,
 }
 
 impl Engine {
@@ -56,19 +65,18 @@ impl Engine {
     ///
     /// The stacks are too close to each other, or this machine cannot run wasmtime.
     pub fn new(settings: &EngineSettings) -> Result<Self, EngineError> {
-        let EngineSettings { wasm_stack_bytes, async_stack_bytes, deterministic } = *settings;
+        let EngineSettings { wasm_stack_bytes, async_stack_bytes, deterministic, ref compile } = *settings;
         if async_stack_bytes < wasm_stack_bytes.saturating_add(HOST_STACK_BYTES) {
             return Err(EngineError::StacksTooClose { wasm_stack_bytes, async_stack_bytes, needed: HOST_STACK_BYTES });
         }
-        let mut config = strict_config();
+        let mut config = strict_config(deterministic);
         config.max_wasm_stack(wasm_stack_bytes).async_stack_size(async_stack_bytes);
-        config.consume_fuel(deterministic).cranelift_nan_canonicalization(deterministic);
         let wasmtime = wasmtime::Engine::new(&config).map_err(EngineError::Wasmtime)?;
         let linker = linker(&wasmtime).map_err(EngineError::Wasmtime)?;
         let ticked = wasmtime.weak();
         let tick = move || ticked.upgrade().map(|engine| engine.increment_epoch()).is_some();
         let ticker = Ticker::start(tick).map_err(EngineError::Ticker)?;
-        Ok(Self { inner: Arc::new(Inner { wasmtime, linker, ticker, deterministic }) })
+        Ok(Self { inner: Arc::new(Inner { wasmtime, linker, ticker, deterministic, compile: compile.clone() }) })
     }
 
     pub(crate) fn wasmtime(&self) -> &wasmtime::Engine {
@@ -82,6 +90,11 @@ impl Engine {
     /// True where the same batch always gets the same answer.
     pub(crate) fn is_deterministic(&self) -> bool {
         self.inner.deterministic
+    }
+
+    /// How plugins become code.
+    pub(crate) fn compile(&self) -> &Compile {
+        &self.inner.compile
     }
 
     /// The ticker, which also knows when the process stood still.
@@ -114,17 +127,23 @@ pub(crate) const FEATURES: WasmFeatures = WasmFeatures::WASM2
     .union(WasmFeatures::COMPONENT_MODEL)
     .difference(WasmFeatures::GC_TYPES);
 
+/// What the compiler itself needs beyond that: where components within a component talk to each other it writes modules with the
+/// memories of both, and panics where those are off. No file may use it: [`FEATURES`] is what files are validated by.
+const COMPILER_FEATURES: WasmFeatures = FEATURES.union(WasmFeatures::MULTI_MEMORY);
+
 /// The cargo features `gc` and `threads` of wasmtime stay compiled in although the proposals are off: two aborts of wasmtime 48
 /// exist only in builds without them.
-fn strict_config() -> Config {
+pub(crate) fn strict_config(deterministic: bool) -> Config {
     let mut config = Config::new();
     config
         .strategy(Strategy::Cranelift)
         .epoch_interruption(true)
         .concurrency_support(false)
         .shared_memory(false)
-        .wasm_features(FEATURES.complement(), false)
-        .wasm_features(FEATURES, true);
+        .consume_fuel(deterministic)
+        .cranelift_nan_canonicalization(deterministic)
+        .wasm_features(COMPILER_FEATURES.complement(), false)
+        .wasm_features(COMPILER_FEATURES, true);
     config
 }
 

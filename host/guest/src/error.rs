@@ -2,6 +2,7 @@
 
 use gristmill_core::outcome::Fault;
 
+use crate::compile::CompileError;
 use crate::file::Kind;
 use crate::files::FilesError;
 use crate::worker::Job;
@@ -55,6 +56,16 @@ pub enum Refusal {
     Invalid {
         /// What the validator said.
         detail: String,
+    },
+    /// Larger in some direction than any toolchain makes it.
+    #[error(
+        "it has more than {limit} {what}, and no supported toolchain makes such a file; build it optimised, or split the plugin"
+    )]
+    Shape {
+        /// What there is too much of.
+        what: &'static str,
+        /// How much of it there may be.
+        limit: u64,
     },
     /// No `process-batch` at all.
     #[error(
@@ -130,12 +141,12 @@ pub enum LoadError {
         refusal: Refusal,
     },
     /// It does not compile.
-    #[error("cannot load plugin {plugin}: it does not compile: {source:#}")]
+    #[error("cannot load plugin {plugin}: {source}")]
     Compile {
         /// The plugin's name.
         plugin: String,
-        /// What the compiler said.
-        source: wasmtime::Error,
+        /// Why not.
+        source: CompileError,
     },
     /// The names fit, the types do not.
     #[error(
@@ -180,6 +191,16 @@ pub enum LoadError {
         /// What the system said.
         source: std::io::Error,
     },
+}
+
+impl LoadError {
+    /// A file that does not validate is refused, whoever finds that out.
+    pub(crate) fn of_compiling(plugin: String, error: CompileError) -> Self {
+        match error {
+            CompileError::Invalid { detail } => Self::Refused { plugin, refusal: Refusal::Invalid { detail } },
+            source => Self::Compile { plugin, source },
+        }
+    }
 }
 
 /// A worker could not be started.

@@ -14,6 +14,7 @@ use crate::grants::Grants;
 use crate::limits::Limits;
 use crate::plugin::Digest;
 use crate::provided::{Needs, Provision, provision};
+use crate::shape;
 
 /// What a file is, what it wants, and what this host would refuse.
 #[derive(Clone, Debug)]
@@ -84,6 +85,27 @@ pub struct Producer {
 /// Says what a file is and wants.
 #[must_use]
 pub fn inspect(bytes: &[u8], limits: &Limits) -> Inspection {
+    let (mut inspection, read) = look(bytes, limits);
+    if read {
+        match Validator::new_with_features(FEATURES).validate_all(bytes) {
+            Ok(_) => judge(&mut inspection),
+            Err(error) => inspection.refusals.push(Refusal::Invalid { detail: error.to_string() }),
+        }
+    }
+    inspection
+}
+
+/// The same without a look at the code inside, which whoever compiles it validates.
+pub(crate) fn examine(bytes: &[u8], limits: &Limits) -> Inspection {
+    let (mut inspection, read) = look(bytes, limits);
+    if read {
+        judge(&mut inspection);
+    }
+    inspection
+}
+
+/// Reads what a file is and wants. True: it is a component that can be read to its end, and nothing was refused.
+fn look(bytes: &[u8], limits: &Limits) -> (Inspection, bool) {
     let mut inspection = Inspection {
         kind: Kind::of(bytes),
         bytes: bytes.len() as u64,
@@ -93,27 +115,23 @@ pub fn inspect(bytes: &[u8], limits: &Limits) -> Inspection {
         producers: Vec::new(),
         refusals: Vec::new(),
     };
-    if inspection.bytes > limits.file_bytes {
-        let refusal = Refusal::TooLarge { bytes: inspection.bytes, limit: limits.file_bytes };
-        inspection.refusals.push(refusal);
-        return inspection;
-    }
-    if !matches!(inspection.kind, Kind::Component | Kind::CoreModule) {
-        inspection.refusals.push(Refusal::NotAComponent { kind: inspection.kind });
-        return inspection;
-    }
-    // Reading stops at the first byte that makes no sense; what was read until then is still worth showing.
-    let read = read(bytes, &mut inspection);
-    if inspection.kind == Kind::CoreModule {
-        inspection.refusals.push(Refusal::NotAComponent { kind: inspection.kind });
-        return inspection;
-    }
-    let mut validator = Validator::new_with_features(FEATURES);
-    match read.and_then(|()| validator.validate_all(bytes).map(drop)) {
-        Ok(()) => judge(&mut inspection),
-        Err(error) => inspection.refusals.push(Refusal::Invalid { detail: error.to_string() }),
-    }
-    inspection
+    let refusal = if inspection.bytes > limits.file_bytes {
+        Some(Refusal::TooLarge { bytes: inspection.bytes, limit: limits.file_bytes })
+    } else if !matches!(inspection.kind, Kind::Component | Kind::CoreModule) {
+        Some(Refusal::NotAComponent { kind: inspection.kind })
+    } else {
+        let shape = shape::judge(bytes);
+        // Reading stops at the first byte that makes no sense; what was read until then is still worth showing.
+        let read = read(bytes, &mut inspection);
+        match (inspection.kind, read) {
+            (Kind::CoreModule, _) => Some(Refusal::NotAComponent { kind: inspection.kind }),
+            (_, Err(error)) => Some(Refusal::Invalid { detail: error.to_string() }),
+            (_, Ok(())) => shape.err(),
+        }
+    };
+    let whole = refusal.is_none();
+    inspection.refusals.extend(refusal);
+    (inspection, whole)
 }
 
 /// Reads imports and exports of the outermost component, and the producers of all that lies in it.

@@ -8,12 +8,13 @@
 //! Nothing here knows Kafka: a batch comes as a [`BatchSource`], what an answer means is decided in the core, and what a guest
 //! emits is handed on with the answer, for whoever writes it.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod bindings;
 mod budget;
 mod cancel;
 mod clock;
+mod compile;
 mod denials;
 mod deterministic;
 mod emitted;
@@ -29,18 +30,24 @@ mod handover;
 mod inspect;
 mod limits;
 mod lower;
+mod names;
 mod needs;
 mod panics;
 mod plugin;
 mod provided;
 mod requests;
 mod said;
+mod shape;
 mod sockets;
 mod stdio;
+mod sys;
 mod ticker;
 mod words;
 mod worker;
 
+pub use compile::{
+    COMPILE_COMMAND, Cache, CacheError, Compile, CompileError, CompileLimit, CompileLimits, Compiled, compile_worker,
+};
 pub use emitted::{EMITTED_HEADER_OVERHEAD_BYTES, EMITTED_RECORD_OVERHEAD_BYTES, EmittedHeader, EmittedRecord};
 pub use engine::{Engine, EngineSettings};
 pub use error::{DeliverError, EngineError, LoadError, ReachError, Refusal, SpawnError};
@@ -54,6 +61,7 @@ pub use limits::Limits;
 pub use lower::{BatchSource, HeaderView, NAMED_MAX, RecordView, Timestamp, positions};
 pub use panics::catches_panics;
 pub use plugin::{Digest, Instances, Plugin, PluginSettings};
+pub use shape::SHAPE_BOUNDS;
 pub use stdio::escape;
 pub use ticker::TICK;
 pub use words::shortened;

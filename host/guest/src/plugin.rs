@@ -6,18 +6,19 @@ use std::fmt;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
-use wasmtime::component::{Component, ComponentExportIndex, InstancePre};
+use wasmtime::component::{ComponentExportIndex, InstancePre};
 
 use crate::bindings::{self, LIFECYCLE};
 use crate::cancel::Cancel;
 use crate::clock::CallClock;
+use crate::compile::{self, Compiled};
 use crate::deterministic::Fixed;
 use crate::engine::Engine;
 use crate::error::LoadError;
 use crate::fault::{Broken, Evidence, Phase};
 use crate::grants::{Grants, Reach};
 use crate::guest::{Guest, State};
-use crate::inspect::inspect;
+use crate::inspect::examine;
 use crate::limits::Limits;
 use crate::needs::MANIFEST;
 use crate::panics;
@@ -100,6 +101,7 @@ struct Code {
     name: String,
     digest: Digest,
     engine: Engine,
+    compiled: Compiled,
     pre: InstancePre<State>,
     handler: bindings::PluginIndices,
     init: Option<ComponentExportIndex>,
@@ -115,13 +117,13 @@ impl Plugin {
     /// get there.
     pub fn load(engine: &Engine, name: &str, bytes: &[u8], settings: &PluginSettings) -> Result<Self, LoadError> {
         let plugin = || name.to_owned();
-        let inspection = inspect(bytes, &settings.limits);
+        let inspection = examine(bytes, &settings.limits);
         let ungranted = inspection.refused_with(&settings.grants);
         if let Some(refusal) = inspection.refusals.into_iter().next().or(ungranted) {
             return Err(LoadError::Refused { plugin: plugin(), refusal });
         }
-        let component = Component::from_binary(engine.wasmtime(), bytes)
-            .map_err(|source| LoadError::Compile { plugin: plugin(), source })?;
+        let (component, compiled) = compile::code(engine, inspection.digest, bytes)
+            .map_err(|error| LoadError::of_compiling(plugin(), error))?;
         let contract = |error: wasmtime::Error| LoadError::Contract { plugin: plugin(), detail: format!("{error:#}") };
         let pre = engine.linker().instantiate_pre(&component).map_err(contract)?;
         let handler = bindings::PluginIndices::new(&pre).map_err(contract)?;
@@ -131,7 +133,7 @@ impl Plugin {
         };
         let (init, manifest) = (optional(LIFECYCLE, "init"), optional(MANIFEST, "needs"));
         let (name, digest, engine) = (plugin(), inspection.digest, engine.clone());
-        let code = Code { name, digest, engine, pre, handler, init, manifest };
+        let code = Code { name, digest, engine, compiled, pre, handler, init, manifest };
         Self::start(Arc::new(code), settings)
     }
 
@@ -185,6 +187,12 @@ impl Plugin {
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.inner.code.digest
+    }
+
+    /// Where its code came from.
+    #[must_use]
+    pub fn compiled(&self) -> Compiled {
+        self.inner.code.compiled
     }
 
     /// What it may use up.

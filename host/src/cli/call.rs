@@ -13,8 +13,10 @@ use clap::Args;
 use gristmill_core::io::DeliveryId;
 use gristmill_core::outcome::{Answer, Outcome};
 use gristmill_core::policy::{Attempts, Exhausted};
-use gristmill_guest::{Answered, Engine, EngineSettings, Job, Plugin, PluginSettings, Worker, WorkerSettings};
+use gristmill_guest::{Answered, EngineSettings, Job, Plugin, PluginSettings, Worker, WorkerSettings};
 
+use crate::compiling;
+use crate::config::CacheConfig;
 use crate::decoding::Formats;
 use crate::excerpt::short_reason;
 use crate::exit::{self, Exit};
@@ -63,7 +65,7 @@ pub(super) fn run(args: CallArgs, console: &mut Console) -> Exit {
 fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
     let setup = Setup::new(args.config, args.overlays, console)?;
     let misfit = |error: RecordsError| Exit::because(exit::MISFIT, error.to_string());
-    let engine = Engine::new(&setup.engine).map_err(|error| Exit::because(exit::UNEXPECTED, error.to_string()))?;
+    let engine = compiling::engine(setup.engine.clone(), compiling::open(&setup.cache))?;
     let plugin = plugin_file::load(&args.plugin, NamedBy::CommandLine, None, &engine, &setup.settings)
         .map_err(|error| Exit::from(&error))?;
     let records = read(args.records, console).map_err(misfit)?;
@@ -126,6 +128,8 @@ struct Setup {
     formats: Option<Formats>,
     settings: PluginSettings,
     engine: EngineSettings,
+    /// Where compiled plugins are kept.
+    cache: CacheConfig,
     records_max: Option<u32>,
     /// The names of the sinks that the plugin may emit to.
     sinks: Vec<String>,
@@ -143,6 +147,7 @@ impl Setup {
                 formats: None,
                 settings,
                 engine: EngineSettings::default(),
+                cache: CacheConfig::Auto,
                 records_max: None,
                 sinks: Vec::new(),
                 attempts: Attempts::Unlimited,
@@ -154,6 +159,7 @@ impl Setup {
             formats: Formats::load(&config.decoding, config.policy.batch.record_bytes_max)?,
             settings: config.plugin.guest_settings(),
             engine: config.plugin.engine_settings(),
+            cache: config.plugin.cache.clone(),
             records_max: Some(config.policy.batch.records_max.get()),
             sinks: config.writing.sinks.into_keys().collect(),
             attempts: config.policy.retry.attempts,

@@ -12,6 +12,7 @@ use gristmill_guest::Plugin;
 use gristmill_kafka::ClientErrorKind;
 use serde::Serialize;
 
+use crate::compiling;
 use crate::config::{Config, Loaded, OriginLine, Problem, Span};
 use crate::counted::counted;
 use crate::decoding::Formats;
@@ -119,7 +120,8 @@ fn look(args: CheckArgs, console: &mut Console) -> Result<Found, NotLoaded> {
     let alone = |exit| NotLoaded { exit, problems: Vec::new() };
     let Config { decoding, policy, .. } = &loaded.config;
     let formats = Formats::load(decoding, policy.batch.record_bytes_max).map_err(Exit::from);
-    let (formats, plugin) = both(formats, loading::plugin(&loaded.config)).map_err(alone)?;
+    let (formats, plugin) =
+        both(formats, loading::plugin(&loaded.config, compiling::open(&loaded.config.plugin.cache))).map_err(alone)?;
     let wait = args.wait.map_or(loaded.config.start.wait, |wait| wait.0);
     let topics = if args.online { reach(&loaded.config, wait).map_err(alone)? } else { Vec::new() };
     let registry = formats.as_ref().and_then(Formats::registry).filter(|_| args.online);

@@ -19,7 +19,7 @@ use super::grants;
 use super::property;
 use super::secret::Secret;
 use super::writing;
-use super::{Config, KafkaConfig, PluginConfig, StartConfig};
+use super::{CacheConfig, Config, KafkaConfig, PluginConfig, StartConfig};
 
 /// Waits between tries of a commit: short, since the plugin is not called again meanwhile (C2).
 const COMMIT_BACKOFF: Backoff =
@@ -46,6 +46,11 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, runtime: &Path, findings: &
     let plugin = PluginConfig {
         path: folder.join(&file.plugin.path),
         digest,
+        cache: match file.plugin.cache.as_str() {
+            "auto" => CacheConfig::Auto,
+            "off" => CacheConfig::Off,
+            path => CacheConfig::Folder(folder.join(path)),
+        },
         reuse: file.plugin.instances == file::Instances::Reuse,
         deterministic: file.plugin.deterministic,
         settings: grants::settings(&file.plugin),
@@ -62,10 +67,11 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, runtime: &Path, findings: &
 
 /// Names that must not be empty, or must be what they stand for.
 fn names(file: &ConfigFile, findings: &mut Findings) {
-    let texts: [(&[&str], &str); 3] = [
+    let texts: [(&[&str], &str); 4] = [
         (&["pipeline"], file.pipeline.as_deref().unwrap_or("unnamed")),
         (&["kafka", "group_id"], &file.kafka.group_id),
         (&["plugin", "path"], &file.plugin.path),
+        (&["plugin", "cache"], &file.plugin.cache),
     ];
     for (path, text) in texts {
         if text.trim().is_empty() {

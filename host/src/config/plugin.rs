@@ -19,12 +19,25 @@ pub struct PluginConfig {
     pub reuse: bool,
     /// True: the same batch always gets the same answer.
     pub deterministic: bool,
+    /// Where compiled plugins are kept.
+    pub cache: CacheConfig,
     /// What the plugin finds as its environment and in `wasi:config/store`, exposed secrets included.
     pub settings: BTreeMap<String, Secret>,
     /// What it may reach beside that.
     pub grants: GrantsConfig,
     /// What it may use up.
     pub limits: Limits,
+}
+
+/// Where compiled plugins are kept, so that not every start compiles.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CacheConfig {
+    /// In the usual folder, where there is one.
+    Auto,
+    /// Nowhere.
+    Off,
+    /// In this folder.
+    Folder(PathBuf),
 }
 
 /// Batches after which a kept instance is replaced.

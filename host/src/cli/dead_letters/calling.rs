@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use gristmill_core::policy::{Attempts, BatchLimits};
 
+use crate::compiling;
 use crate::config::Config;
 use crate::dead_letters::Position;
 use crate::decoding::{Formats, Unavailable};
@@ -41,7 +42,7 @@ impl Calling {
     /// Loads the schemas and the plugin.
     pub(super) fn new(config: &Config, wait: Duration, output: Output) -> Result<Self, Exit> {
         let formats = Formats::load(&config.decoding, config.policy.batch.record_bytes_max)?;
-        let plugin = loading::plugin(config)?;
+        let plugin = loading::plugin(config, compiling::open(&config.plugin.cache))?;
         let sinks = config.writing.sinks.keys().map(|sink| Arc::from(sink.as_str())).collect();
         Ok(Self {
             caller: Caller::new(plugin, Arc::from(config.pipeline.as_str()), 1, sinks)?,

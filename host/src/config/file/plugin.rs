@@ -26,6 +26,9 @@ pub(crate) struct PluginSection {
     /// Whether the same batch always gets the same answer: a fixed clock, seeded chance, processor time counted in instructions.
     #[serde(default)]
     pub(crate) deterministic: bool,
+    /// Where compiled plugins are kept: "auto", "off", or a folder, relative to that of this configuration.
+    #[serde(default = "auto")]
+    pub(crate) cache: String,
     /// Settings that the plugin reads as environment variables, and in `wasi:config/store`. Never printed.
     #[serde(default)]
     pub(crate) settings: BTreeMap<String, Secret>,
@@ -38,6 +41,10 @@ pub(crate) struct PluginSection {
     /// What the plugin may use up.
     #[serde(default)]
     pub(crate) limits: LimitsSection,
+}
+
+fn auto() -> String {
+    "auto".to_owned()
 }
 
 /// A secret.
