@@ -95,8 +95,8 @@ fn a_component_with_both_handlers_is_refused() {
 #[test]
 fn an_import_that_is_not_available_is_named_with_what_to_do() {
     let cases = [
-        ("wasi:http/outgoing-handler@0.2.6", "cannot grant HTTP"),
-        ("wasi:config/store@0.2.0-rc.1", "environment variables"),
+        ("wasi:http/incoming-handler@0.2.6", "make requests and serve none"),
+        ("wasi:config/store@0.2.0-draft", "wasi:config/store@0.2.0-rc.1"),
         ("wasi:cli/environment@0.3.0", "in version 0.2"),
         ("gristmill:plugin/control@0.2.0", "in version 0.1"),
         ("acme:queue/push@1.0.0", "this host offers"),
@@ -172,7 +172,7 @@ fn a_plugin_is_inspected_without_being_run() {
 fn an_inspection_lists_everything_that_would_be_refused() {
     let text = r#"(component
         (import "acme:queue/push@1.0.0" (instance (export "f" (func))))
-        (import "wasi:http/types@0.2.0" (instance (export "f" (func)))))"#;
+        (import "wasi:keyvalue/store@0.2.0" (instance (export "f" (func)))))"#;
     let inspection = inspect(&component(text), &Limits::STRICT);
     assert_eq!(inspection.refusals.len(), 3, "{:?}", inspection.refusals);
 }
