@@ -20,6 +20,7 @@ const PACKAGES: &[&str] = &[
     "gristmill-echo",
     "gristmill-mischief",
     "gristmill-noop",
+    "gristmill-postgres",
     "gristmill-route",
     "gristmill-validate",
     "gristmill-witness",
