@@ -26,6 +26,7 @@ mod members;
 mod offsets;
 mod outage;
 mod pipeline;
+mod postgres;
 mod records;
 mod replay;
 mod rights;

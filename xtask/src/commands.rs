@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use crate::{host, kafka, lint, plugins, suites};
+use crate::{host, kafka, lint, plugins, postgres, suites};
 
 const USAGE: &str = "\
 cargo xtask COMMAND
@@ -21,6 +21,8 @@ cargo xtask COMMAND
   kafka tool CLASS [ARGUMENT…]
                       run one of Kafka's own tools against it: TopicCommand, ConsoleProducer,
                       consumer.ConsoleConsumer, consumer.group.ConsumerGroupCommand, …
+  postgres up|down    start a real PostgreSQL on a free port for trying things out, and stop it again
+  postgres sql SQL    run SQL in it and print the rows
   sim SEED            run one seed of the simulated world again, step by step
   bench [ARGUMENT…]   measure records per second on a real Kafka
   profile [FILE…]     measure what the sandbox costs a batch, with our plugins or with these components
@@ -42,6 +44,9 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         ["kafka", "up"] => kafka::standalone::up().map(|()| ExitCode::SUCCESS),
         ["kafka", "down"] => kafka::standalone::down().map(|()| ExitCode::SUCCESS),
         ["kafka", "tool", class, rest @ ..] => kafka::standalone::tool(class, rest).map(|()| ExitCode::SUCCESS),
+        ["postgres", "up"] => postgres::standalone::up().map(|()| ExitCode::SUCCESS),
+        ["postgres", "down"] => postgres::standalone::down().map(|()| ExitCode::SUCCESS),
+        ["postgres", "sql", sql] => postgres::standalone::sql(sql).map(|()| ExitCode::SUCCESS),
         ["sim", seed] => suites::replay_seed(seed),
         ["bench", rest @ ..] => host::bench(rest),
         ["profile", files @ ..] => host::profile(files),

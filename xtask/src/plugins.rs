@@ -18,6 +18,7 @@ const PACKAGES: &[&str] = &[
     "gristmill-copy",
     "gristmill-count",
     "gristmill-echo",
+    "gristmill-http-post",
     "gristmill-mischief",
     "gristmill-noop",
     "gristmill-postgres",
