@@ -1,6 +1,7 @@
 //! The plugin `postgres` and a real PostgreSQL. Here it runs natively, the very code and the very driver, so that each answer can be
 //! looked at; what came of it the database itself says.
 
+mod hosts;
 mod refusals;
 mod rows;
 mod servers;

@@ -17,9 +17,13 @@ pub use settings::Settings;
 
 use std::sync::OnceLock;
 
-use gristmill_plugin::{Batch, Failure, fatal, handler};
+use gristmill_plugin::{Batch, Failure, Need, fatal, handler};
 
-handler!(process, init = start);
+handler!(process, init = start, needs = needs);
+
+fn needs() -> Vec<Need> {
+    vec![Need::setting("url", "where the records go"), Need::http("to post them there")]
+}
 
 /// The settings of this instance, read once.
 fn settings() -> Result<&'static Settings, String> {

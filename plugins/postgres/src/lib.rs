@@ -21,9 +21,19 @@ pub use writer::Writer;
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use gristmill_plugin::{Batch, Failure, fatal, handler};
+use gristmill_plugin::{Batch, Failure, Need, fatal, handler};
 
-handler!(process, init = start);
+handler!(process, init = start, needs = needs);
+
+fn needs() -> Vec<Need> {
+    vec![
+        Need::setting(
+            "database_url",
+            "the database, as in postgres://user:password@host:5432/database; a secret with expose = true",
+        ),
+        Need::tcp("to reach that database"),
+    ]
+}
 
 /// The writer of this instance, made once. It keeps its connection from batch to batch.
 fn writer() -> Result<&'static Mutex<Writer>, String> {

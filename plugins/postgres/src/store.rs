@@ -2,6 +2,7 @@
 //!
 //! It must not know records.
 
+use std::io::ErrorKind;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr as _;
 use std::sync::Arc;
@@ -94,9 +95,10 @@ impl Store {
     fn addresses(&self) -> Result<Vec<SocketAddr>, Trouble> {
         let host = self.options.get_host().trim_start_matches('[').trim_end_matches(']');
         let addresses = (host, self.options.get_port()).to_socket_addrs();
-        addresses
-            .map(Iterator::collect)
-            .map_err(|error| Trouble::Passing(format!("the address of {host} is not to be had: {error}")))
+        addresses.map(Iterator::collect).map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied => Trouble::of(&sqlx::Error::Io(error)),
+            _ => Trouble::Passing(format!("the address of {host} is not to be had: {error}")),
+        })
     }
 
     /// Runs a statement without parameters in the transaction.

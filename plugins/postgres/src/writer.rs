@@ -130,11 +130,11 @@ impl<'w> Job<'w> {
         // What is still to be written, the first on top; halved until what is refused is one row.
         let mut left = vec![rows.as_slice()];
         while let Some(rows) = left.pop() {
-            self.store.run("savepoint some").await?;
+            self.store.run("savepoint part").await?;
             match self.write_rows(rows).await {
-                Ok(()) => self.store.run("release savepoint some").await?,
+                Ok(()) => self.store.run("release savepoint part").await?,
                 Err(Trouble::Data(reason)) => {
-                    self.store.run("rollback to savepoint some").await?;
+                    self.store.run("rollback to savepoint part").await?;
                     match rows {
                         [row] => self.batch.reject(row.record, reason),
                         _ => {

@@ -139,7 +139,7 @@ fn a_user_without_rights_and_a_wrong_password_are_fatal() {
         reason.contains("password authentication failed") && reason.contains("check user and password"),
         "{reason}"
     );
-    let elsewhere = table.server.url().replace("/mill", "/nowhere");
+    let elsewhere = format!("{}-not-there", table.server.url());
     let reason = fatal(table.with(&elsewhere, &ORDERS).write(vec![order(1, "a")]));
     assert!(reason.contains("check the database in database_url"), "{reason}");
     table.server.query("create role guest login password 'p'").unwrap();

@@ -113,7 +113,7 @@ fn batches_that_lock_each_other_out_end_as_both() {
         let back = (0..20).map(|_| until_done(&mut other, (0..50).rev().collect(), "other")).sum::<u32>();
         back + there.join().unwrap()
     });
-    println!("{failed} of 40 batches met a deadlock");
+    println!("{failed} attempts at 40 batches met a deadlock");
     assert_eq!(table.count(), 50);
     assert_eq!(table.rows("distinct note, 1").len(), 1, "the batches are mixed");
 }
