@@ -15,6 +15,7 @@ mod noted;
 pub mod plugins;
 mod port;
 pub mod postgres;
+pub mod purl_api;
 pub mod registry;
 mod signal;
 pub mod suites;
