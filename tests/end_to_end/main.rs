@@ -21,6 +21,7 @@ mod effects;
 mod epochs;
 mod evicted;
 mod fixture;
+mod http_post;
 mod kill;
 mod members;
 mod offsets;

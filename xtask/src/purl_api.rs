@@ -6,6 +6,7 @@
 mod http;
 pub mod standalone;
 
+use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,8 +43,8 @@ struct State {
     asked: Vec<Asked>,
     /// All package URLs that were taken, in their order.
     taken: Vec<String>,
-    /// What the next requests are answered, whatever they ask: whole heads and bodies.
-    answers: Vec<String>,
+    /// What some requests are answered, whatever they ask: by their number from 0, whole heads and bodies.
+    answers: BTreeMap<usize, String>,
     /// Which credentials are wanted, where any are.
     authorization: Option<String>,
 }
@@ -88,11 +89,13 @@ impl PurlApi {
         self.shared.state().authorization = Some(authorization.to_owned());
     }
 
-    /// Answers the next request so, whatever it asks, and takes nothing of it: a status with its reason, then further lines of the
-    /// head.
-    pub fn answer_next(&self, status: &str, head: &[&str]) {
+    /// Answers one request so, whatever it asks, and takes nothing of it: after how many others it comes, a status with its reason,
+    /// then further lines of the head.
+    pub fn answer_after(&self, others: usize, status: &str, head: &[&str]) {
         let head: String = head.iter().map(|line| format!("{line}\r\n")).collect();
-        self.shared.state().answers.push(format!("HTTP/1.1 {status}\r\n{head}content-length: 0\r\n\r\n"));
+        let mut state = self.shared.state();
+        let number = state.asked.len() + others;
+        state.answers.insert(number, format!("HTTP/1.1 {status}\r\n{head}content-length: 0\r\n\r\n"));
     }
 
     /// All requests that came, those that were refused included.
@@ -153,8 +156,8 @@ impl State {
     }
 
     fn judge(&mut self, asked: &Asked) -> String {
-        if !self.answers.is_empty() {
-            return self.answers.remove(0);
+        if let Some(answer) = self.answers.remove(&self.asked.len()) {
+            return answer;
         }
         if self.authorization.is_some() && asked.header("authorization") != self.authorization.as_deref() {
             return http::json("401 Unauthorized", r#"{"error":"who are you?"}"#);
@@ -230,7 +233,7 @@ mod tests {
     #[test]
     fn an_answer_that_is_asked_for_is_given_once_and_credentials_are_wanted() {
         let api = PurlApi::start().unwrap();
-        api.answer_next("429 Too Many Requests", &["Retry-After: 1"]);
+        api.answer_after(0, "429 Too Many Requests", &["Retry-After: 1"]);
         assert!(post(&api, r#"{"purls":[]}"#).contains("429 Too Many Requests\r\nRetry-After: 1\r\n"));
         assert!(post(&api, r#"{"purls":[]}"#).contains(" 207 "));
         api.want("Bearer x");
