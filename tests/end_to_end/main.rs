@@ -20,6 +20,7 @@ mod decoding;
 mod effects;
 mod epochs;
 mod evicted;
+mod examples;
 mod fixture;
 mod http_post;
 mod kill;
