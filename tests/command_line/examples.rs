@@ -39,16 +39,25 @@ fn promised(folder: &Path, name: &str) -> Vec<Value> {
     expected.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
+/// Examples that need servers besides Kafka; `tests/end_to_end/examples.rs` runs them.
+const WITH_SERVERS: [&str; 2] = ["purl-batch-to-http", "scan-results-to-postgres"];
+
 #[test]
 fn every_example_prints_what_it_promises() {
     let mut seen = 0;
     for entry in std::fs::read_dir(examples()).expect("the examples are there") {
         let folder = entry.expect("the folder can be read").path();
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        if !folder.join("pipeline.toml").exists() {
+            continue; // It shows how hosts are run, not a pipeline.
+        }
         Run::new().with(&["check", &folder.join("pipeline.toml").display().to_string()]).good();
-        assert_eq!(called(&folder, "pipeline.toml"), promised(&folder, "expected.jsonl"), "{}", folder.display());
+        if !WITH_SERVERS.contains(&name.as_str()) {
+            assert_eq!(called(&folder, "pipeline.toml"), promised(&folder, "expected.jsonl"), "{name}");
+        }
         seen += 1;
     }
-    assert!(seen > 1, "there are too few examples");
+    assert!(seen > WITH_SERVERS.len() + 1, "there are too few examples");
 }
 
 #[test]

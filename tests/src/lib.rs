@@ -12,6 +12,7 @@ mod fetch;
 mod host;
 mod lines;
 mod load;
+mod postgres;
 mod seen;
 mod temporary;
 mod topic;
@@ -26,6 +27,7 @@ pub use load::{
     Ending, Loaded, create_topic, load, load_compressed, load_large, load_more, load_values, put, put_in_transaction,
     put_value, recreate_topic,
 };
+pub use postgres::shared_postgres;
 pub use seen::Seen;
 pub use temporary::TemporaryFolder;
 pub use topic::{Found, read_topic};

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use crate::{host, kafka, lint, plugins, suites};
+use crate::{host, kafka, lint, plugins, postgres, purl_api, suites};
 
 const USAGE: &str = "\
 cargo xtask COMMAND
@@ -21,6 +21,10 @@ cargo xtask COMMAND
   kafka tool CLASS [ARGUMENT…]
                       run one of Kafka's own tools against it: TopicCommand, ConsoleProducer,
                       consumer.ConsoleConsumer, consumer.group.ConsumerGroupCommand, …
+  postgres up|down    start a real PostgreSQL on a free port for trying things out, and stop it again
+  postgres sql SQL    run SQL in it and print the rows
+  purl-api up|down|taken
+                      start a server that takes package URLs many at once, stop it, see what it took
   sim SEED            run one seed of the simulated world again, step by step
   bench [ARGUMENT…]   measure records per second on a real Kafka
   profile [FILE…]     measure what the sandbox costs a batch, with our plugins or with these components
@@ -42,6 +46,14 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         ["kafka", "up"] => kafka::standalone::up().map(|()| ExitCode::SUCCESS),
         ["kafka", "down"] => kafka::standalone::down().map(|()| ExitCode::SUCCESS),
         ["kafka", "tool", class, rest @ ..] => kafka::standalone::tool(class, rest).map(|()| ExitCode::SUCCESS),
+        ["postgres", "up"] => postgres::standalone::up().map(|()| ExitCode::SUCCESS),
+        ["postgres", "down"] => postgres::standalone::down().map(|()| ExitCode::SUCCESS),
+        ["postgres", "sql", sql] => postgres::standalone::sql(sql).map(|()| ExitCode::SUCCESS),
+        ["purl-api", "up"] => purl_api::standalone::up().map(|()| ExitCode::SUCCESS),
+        ["purl-api", "down"] => purl_api::standalone::down().map(|()| ExitCode::SUCCESS),
+        ["purl-api", "taken"] => purl_api::standalone::taken().map(|()| ExitCode::SUCCESS),
+        // How `up` starts it; the folder only tells which process it is.
+        ["purl-api", "serve", _folder] => purl_api::standalone::serve().map(|never| match never {}),
         ["sim", seed] => suites::replay_seed(seed),
         ["bench", rest @ ..] => host::bench(rest),
         ["profile", files @ ..] => host::profile(files),

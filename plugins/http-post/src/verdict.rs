@@ -1,0 +1,205 @@
+//! What an answer means for the records of its request.
+//!
+//! It must not know how the answer came, nor what time it is.
+
+use std::time::{Duration, SystemTime};
+
+use serde_json::Value;
+
+use crate::item::inside;
+use crate::request::Answer;
+use crate::settings::{ClientErrors, Settings};
+
+/// How much of what the server says is told.
+const WORDS_CHARS_MAX: usize = 200;
+
+/// Longer waits are not asked for: the host has bounds of its own, and a date may be a mistake.
+const WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
+
+/// What an answer means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// All records are done but for these: the place in the request, and why.
+    Done(Vec<(usize, String)>),
+    /// Time may help; a wish for the wait.
+    Passing(String, Option<Duration>),
+    /// Some record is to blame.
+    Blamed(String),
+    /// Somebody has to change something.
+    Lasting(String),
+}
+
+/// Judges the answer to a request of so many records.
+pub(crate) fn judge(settings: &Settings, records: usize, answer: &Answer, now: SystemTime) -> Verdict {
+    let told = || format!("the server answers {}{}", answer.status, words(&answer.body));
+    match answer.status {
+        200..300 => results(settings, records, answer),
+        408 | 425 | 429 | 500..600 => {
+            let wait = answer.retry_after.as_deref().and_then(|text| wait(text, now));
+            Verdict::Passing(told(), wait)
+        }
+        // Not for lack of a record's sense but of a right, which each record would lack.
+        401 | 403 | 407 => {
+            Verdict::Lasting(format!("{}; check the headers of the URL in http of [plugin.grants]", told()))
+        }
+        400..500 if settings.client_errors == ClientErrors::Reject => Verdict::Blamed(told()),
+        400..500 => Verdict::Lasting(format!(
+            "{}; where single records are to blame, client_errors = \"reject\" finds them and puts them aside",
+            told()
+        )),
+        300..400 => Verdict::Lasting(format!(
+            "{}, and nobody follows it elsewhere: write the address that it leads to as url",
+            told()
+        )),
+        _ => Verdict::Lasting(told()),
+    }
+}
+
+/// What the body of a good answer tells of each record, where the settings say that it does.
+fn results(settings: &Settings, records: usize, answer: &Answer) -> Verdict {
+    let Some(results) = &settings.results else { return Verdict::Done(Vec::new()) };
+    let wrong = |what: String| Verdict::Lasting(format!("{what}; check the settings results and failure"));
+    let Ok(text) = std::str::from_utf8(&answer.body) else { return wrong("the answer is not UTF-8".to_owned()) };
+    let list = inside(text.trim_ascii(), &results.list).and_then(|list| serde_json::from_str::<Vec<Value>>(list).ok());
+    let Some(list) = list else { return wrong("the answer has no list of results".to_owned()) };
+    if list.len() != records {
+        return wrong(format!("the answer has {} results for {records} records", list.len()));
+    }
+    let failed = list.iter().enumerate().filter_map(|(at, result)| Some((at, failure(result, &results.failure)?)));
+    Verdict::Done(failed.collect())
+}
+
+/// Why a result tells of a failure; `None` where it does not.
+fn failure(result: &Value, steps: &[String]) -> Option<String> {
+    let step_in = |value: &'_ Value, step: &String| match value {
+        Value::Object(members) => members.get(step).cloned(),
+        Value::Array(items) => items.get(step.parse::<usize>().ok()?).cloned(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+    };
+    let told = steps.iter().try_fold(result.clone(), |value, step| step_in(&value, step))?;
+    match told {
+        Value::Null | Value::Bool(false) => None,
+        Value::String(text) => Some(format!("the server says: {}", short(&text))),
+        other => Some(format!("the server says: {}", short(&other.to_string()))),
+    }
+}
+
+/// How long to wait: seconds, or until a time.
+fn wait(text: &str, now: SystemTime) -> Option<Duration> {
+    let text = text.trim();
+    let wait = match text.parse() {
+        Ok(seconds) => Duration::from_secs(seconds),
+        // A time that has passed asks for no wait.
+        Err(_) => httpdate::parse_http_date(text).ok()?.duration_since(now).unwrap_or_default(),
+    };
+    Some(wait.min(WAIT_MAX))
+}
+
+/// The beginning of what the server says, on one line.
+fn words(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let text = text.trim();
+    if text.is_empty() { String::new() } else { format!(": {}", short(text)) }
+}
+
+fn short(text: &str) -> String {
+    let line = text.chars().map(|c| if c.is_control() { ' ' } else { c });
+    let mut shown: String = line.take(WORDS_CHARS_MAX).collect();
+    if text.chars().nth(WORDS_CHARS_MAX).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judged(settings: &[(&str, &str)], status: u16, retry_after: Option<&str>, body: &str) -> Verdict {
+        let settings =
+            [("url", "http://a")].iter().chain(settings).map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+        let settings = Settings::read(settings).unwrap();
+        let answer = Answer { status, retry_after: retry_after.map(str::to_owned), body: body.into() };
+        // 1994-11-06T08:49:37Z
+        judge(&settings, 2, &answer, SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777))
+    }
+
+    #[test]
+    fn what_time_may_heal_is_passing_with_the_wish_for_the_wait() {
+        for (text, seconds) in [
+            (Some("7"), Some(7)),
+            (Some(" 0 "), Some(0)),
+            (Some("Sun, 06 Nov 1994 08:50:00 GMT"), Some(23)),
+            (Some("Sunday, 06-Nov-94 08:50:00 GMT"), Some(23)),
+            (Some("Sun Nov  6 08:49:00 1994"), Some(0)),
+            (Some("99999999999"), Some(24 * 3600)),
+            (Some("soon"), None),
+            (Some("-1"), None),
+            (None, None),
+        ] {
+            let wait = seconds.map(Duration::from_secs);
+            assert_eq!(
+                judged(&[], 503, text, ""),
+                Verdict::Passing("the server answers 503".to_owned(), wait),
+                "{text:?}"
+            );
+        }
+        for status in [408, 425, 429, 500, 502, 504, 599] {
+            assert!(matches!(judged(&[], status, None, ""), Verdict::Passing(..)), "{status}");
+        }
+    }
+
+    #[test]
+    fn faults_of_the_request_are_for_somebody_or_for_a_record_as_the_setting_says() {
+        let reject = [("client_errors", "reject")];
+        for status in [400, 404, 409, 413, 422] {
+            assert!(
+                matches!(judged(&[], status, None, ""), Verdict::Lasting(why) if why.contains("client_errors")),
+                "{status}"
+            );
+            assert!(matches!(judged(&reject, status, None, ""), Verdict::Blamed(_)), "{status}");
+        }
+        for status in [401, 403, 407] {
+            let verdict = judged(&reject, status, None, "");
+            assert!(matches!(&verdict, Verdict::Lasting(why) if why.contains("[plugin.grants]")), "{verdict:?}");
+        }
+        assert!(matches!(judged(&reject, 301, None, ""), Verdict::Lasting(why) if why.contains("as url")));
+        assert!(matches!(judged(&reject, 100, None, ""), Verdict::Lasting(_)));
+    }
+
+    #[test]
+    fn what_the_server_says_is_told_in_short_and_on_one_line() {
+        let Verdict::Lasting(why) = judged(&[], 400, None, &format!("no\u{1b}[31m\npurl {}", "x".repeat(10_000)))
+        else {
+            panic!("not lasting")
+        };
+        assert!(why.starts_with("the server answers 400: no [31m purl xxx") && why.chars().count() < 400, "{why}");
+    }
+
+    #[test]
+    fn results_tell_of_each_record() {
+        let settings = [("results", "/items"), ("failure", "/error/text")];
+        let body = r#" {"items":[{"error":null},{"error":{"text":"no such purl"}}]} "#;
+        assert_eq!(
+            judged(&settings, 207, None, body),
+            Verdict::Done(vec![(1, "the server says: no such purl".to_owned())])
+        );
+        let flags = [("results", "array"), ("failure", "failed")];
+        assert_eq!(judged(&flags, 200, None, r#"[{"failed":false},{}]"#), Verdict::Done(vec![]));
+        let told = vec![(0, "the server says: true".to_owned()), (1, "the server says: {\"a\":1}".to_owned())];
+        assert_eq!(judged(&flags, 200, None, r#"[{"failed":true},{"failed":{"a":1}}]"#), Verdict::Done(told));
+        assert_eq!(judged(&[], 204, None, ""), Verdict::Done(vec![]));
+    }
+
+    #[test]
+    fn results_that_are_not_there_are_for_somebody_to_look_at() {
+        let settings = [("results", "/items"), ("failure", "error")];
+        for (body, words) in [("", "no list"), ("{}", "no list"), (r#"{"items":[{}]}"#, "has 1 results for 2 records")]
+        {
+            assert!(
+                matches!(judged(&settings, 200, None, body), Verdict::Lasting(why) if why.contains(words)),
+                "{body}"
+            );
+        }
+    }
+}

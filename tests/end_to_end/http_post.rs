@@ -1,0 +1,157 @@
+//! The plugin `http-post` in the host, in its sandbox, between a real Kafka and an HTTP server that takes many package URLs at once.
+
+use std::collections::BTreeMap;
+
+use gristmill_tests::{Loaded, create_topic, read_topic, shared_broker};
+use xtask::purl_api::PurlApi;
+
+use crate::pipeline::{Pipeline, SOON, stop};
+
+/// How many records a batch has, and a request.
+const BATCH: u64 = 1_000;
+const REQUEST: usize = 100;
+
+/// What the host holds and the plugin never sees.
+const TOKEN: &str = "Bearer mill-stone";
+
+/// A pipeline to that server, in requests of a hundred package URLs.
+fn pipeline(api: &PurlApi, name: &str) -> Pipeline<'static> {
+    let pipeline = Pipeline::new(shared_broker(), name).plugin("gristmill-http-post").without_setting("check_keys");
+    let pipeline = pipeline.setting("url", &api.url()).setting("field", "purl");
+    let pipeline = pipeline.setting("body", "template").setting("template", "{\"purls\":[{values}]}");
+    let pipeline = pipeline.setting("max_records", &REQUEST.to_string());
+    let grant = format!("[{{ url = \"http://{}\", headers = {{ authorization = {TOKEN:?} }} }}]", api.address());
+    let pipeline = pipeline.set("plugin.grants", "http", grant).set("plugin.grants", "addresses", "[\"127.0.0.1/32\"]");
+    let pipeline = pipeline.set("retry", "initial", "\"50ms\"").set("retry", "max", "\"300ms\"");
+    pipeline.set("batch", "max_records", BATCH.to_string()).set("batch", "max_wait", "\"200ms\"")
+}
+
+fn purl(number: i64) -> String {
+    format!("pkg:npm/left-pad@{number}")
+}
+
+fn load(pipeline: &Pipeline<'_>, records: u64) -> Loaded {
+    pipeline.load_values(1, records, |number| format!("{{\"purl\":\"{}\"}}", purl(number)).into_bytes())
+}
+
+/// How often each package URL was taken.
+fn taken(api: &PurlApi) -> BTreeMap<String, u32> {
+    let mut taken = BTreeMap::new();
+    api.taken().into_iter().for_each(|purl| *taken.entry(purl).or_default() += 1);
+    taken
+}
+
+/// Wants each of so many package URLs to be taken once.
+#[track_caller]
+fn assert_each_once(taken: &BTreeMap<String, u32>, records: i64) {
+    let missing: Vec<String> = (0..records).map(purl).filter(|purl| !taken.contains_key(purl)).collect();
+    let often: Vec<&String> = taken.iter().filter(|(_, times)| **times > 1).map(|(purl, _)| purl).collect();
+    assert!(
+        missing.is_empty() && often.is_empty(),
+        "{} missing: {missing:?}; {} taken again: {often:?}",
+        missing.len(),
+        often.len()
+    );
+    assert_eq!(i64::try_from(taken.len()), Ok(records));
+}
+
+#[test]
+fn batches_go_out_in_requests_with_names_and_with_credentials_that_the_host_adds() {
+    let api = PurlApi::start().unwrap();
+    api.want(TOKEN);
+    let pipeline = pipeline(&api, "posted");
+    let loaded = load(&pipeline, 2_050);
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    let lines = stop(host);
+    assert!(!lines.iter().any(|line| line.contains("mill-stone")), "the token is in the log");
+    assert_each_once(&taken(&api), 2_050);
+    let asked = api.asked();
+    assert!(asked.len() >= 21, "{} requests", asked.len());
+    let mut names: Vec<&str> = asked.iter().map(|asked| asked.header("idempotency-key").unwrap()).collect();
+    let first = format!("{0}/{0}-0-0-99", pipeline.topic).replacen(&pipeline.topic, &pipeline.group, 1);
+    assert_eq!(names[0], first);
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), asked.len(), "a name stands for two requests");
+}
+
+/// R7: what went out before the server was busy stays done, and comes no second time; the server says when the rest may come.
+#[test]
+fn a_busy_server_gets_the_rest_later_and_nothing_twice() {
+    let api = PurlApi::start().unwrap();
+    let pipeline = pipeline(&api, "busy").set("retry", "max", "\"5s\"");
+    let loaded = load(&pipeline, 3_000);
+    // In the middle of a batch, the tenth request of which is its last.
+    api.answer_after(3, "503 Service Unavailable", &["retry-after: 1"]);
+    api.answer_after(17, "429 Too Many Requests", &[]);
+    let begun = std::time::Instant::now();
+    let host = pipeline.run();
+    let line = host.wait_for_line("the server answers 503", SOON);
+    assert!(line.contains("\"delay_ms\":1000"), "the server's wish is not heard: {line}");
+    host.wait_for_line("the server answers 429", SOON);
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    assert!(begun.elapsed().as_secs() >= 1, "the server's wish was not granted");
+    stop(host);
+    assert_each_once(&taken(&api), 3_000);
+}
+
+/// D1, D3: what the server refuses is a dead letter with the server's words, one record at a time.
+#[test]
+fn each_record_that_the_server_refuses_is_a_dead_letter() {
+    let api = PurlApi::start().unwrap();
+    let pipeline = pipeline(&api, "refused").setting("results", "/results").setting("failure", "/error");
+    let letters = format!("{}.dead", pipeline.topic);
+    create_topic(&shared_broker().bootstrap(), &letters, 1);
+    let pipeline = pipeline.set("dead_letter", "topic", format!("{letters:?}"));
+    let loaded = pipeline.load_values(1, 1_000, |number| match number {
+        7 => b"{\"purl\":\"left-pad\"}".to_vec(),
+        8 => b"{\"name\":\"left-pad\"}".to_vec(),
+        _ => format!("{{\"purl\":\"{}\"}}", purl(number)).into_bytes(),
+    });
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    stop(host);
+    let found = read_topic(&shared_broker().bootstrap(), &letters);
+    let told = |name: &str| -> Vec<String> {
+        found.iter().map(|letter| letter.header(&format!("gristmill.{name}")).unwrap_or_default()).collect()
+    };
+    assert_eq!(told("origin.offset"), ["7", "8"]);
+    assert_eq!(told("failure.reason"), ["the server says: this is no package URL", "its value has nothing at /purl"]);
+    assert_eq!(api.taken().len(), 998);
+}
+
+#[test]
+fn a_server_that_goes_away_and_comes_back_gets_everything() {
+    let api = PurlApi::start().unwrap();
+    let pipeline = pipeline(&api, "gone");
+    let mut loaded = load(&pipeline, 500);
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    let (address, first) = (api.address(), taken(&api));
+    drop(api);
+    let values = |number: i64| format!("{{\"purl\":\"{}\"}}", purl(500 + number)).into_bytes();
+    gristmill_tests::load_values(&shared_broker().bootstrap(), &pipeline.topic, &mut loaded, 500, "none", values);
+    host.wait_for_line("the server was not reached", SOON);
+    let api = PurlApi::start_at(address).unwrap();
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    stop(host);
+    let both: BTreeMap<String, u32> = first.into_iter().chain(taken(&api)).collect();
+    assert_each_once(&both, 1_000);
+}
+
+/// What the server finds fault with as a whole ends the host with the way out; nothing is committed.
+#[test]
+fn wrong_credentials_end_the_host_with_the_way_out() {
+    let api = PurlApi::start().unwrap();
+    api.want("Bearer somebody-else");
+    let pipeline = pipeline(&api, "wrong-token");
+    let _ = load(&pipeline, 10);
+    let (code, lines) = pipeline.run().wait_for_end(SOON);
+    assert_eq!(code, 65);
+    let last = lines.last().unwrap();
+    assert!(last.contains("the server answers 401: ") && last.contains("who are you?"), "{last}");
+    assert!(last.contains("check the headers of the URL in http of [plugin.grants]"), "{last}");
+    assert_eq!(pipeline.committed()[&0], 0);
+    assert_eq!(api.taken(), [""; 0]);
+}
