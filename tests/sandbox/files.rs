@@ -96,7 +96,7 @@ fn a_component_with_both_handlers_is_refused() {
 fn an_import_that_is_not_available_is_named_with_what_to_do() {
     let cases = [
         ("wasi:http/incoming-handler@0.2.6", "make requests and serve none"),
-        ("wasi:config/store@0.2.0-draft", "wasi:config/store@0.2.0-rc.1"),
+        ("wasi:config/store@0.2.0-draft", "in version 0.2.0-rc"),
         ("wasi:cli/environment@0.3.0", "in version 0.2"),
         ("gristmill:plugin/control@0.2.0", "in version 0.1"),
         ("acme:queue/push@1.0.0", "this host offers"),

@@ -1,11 +1,8 @@
-//! `docs/compiling.md` against the bounds, and against the tests that it names.
-
-use std::collections::BTreeSet;
-use std::path::Path;
+//! `docs/compiling.md` against the bounds. `tests/tidy` looks after the tests that it names.
 
 use gristmill_guest::{CompileLimits, Limits, SHAPE_BOUNDS};
 
-use super::markdown::{paper, root, spans};
+use super::markdown::paper;
 
 #[test]
 fn every_bound_of_a_shape_has_its_row() {
@@ -28,41 +25,4 @@ fn the_limits_of_the_child_are_those_of_the_page() {
     ] {
         assert!(text.contains(&wanted), "{wanted}");
     }
-}
-
-/// All names of functions in the Rust files of a folder.
-fn functions(folder: &Path, names: &mut BTreeSet<String>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            functions(&path, names);
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            let text = std::fs::read_to_string(path).unwrap();
-            let found = text.split("\n#[test]\n").skip(1).flat_map(|rest| rest.lines());
-            let found = found
-                .filter_map(|line| line.trim().strip_prefix("fn ")?.split_once('(').map(|(name, _)| name.to_owned()));
-            names.extend(found);
-            let inner = text.split("    #[test]\n").skip(1).flat_map(|rest| rest.lines().take(1));
-            names.extend(
-                inner.filter_map(|line| {
-                    line.trim().strip_prefix("fn ")?.split_once('(').map(|(name, _)| name.to_owned())
-                }),
-            );
-        }
-    }
-}
-
-#[test]
-fn every_test_that_the_page_names_is_one() {
-    let mut names = BTreeSet::new();
-    for folder in ["host/guest/src", "tests/sandbox", "tests/command_line"] {
-        functions(&root().join(folder), &mut names);
-    }
-    let page = paper("docs/compiling.md");
-    let prose = page.prose();
-    let named: Vec<&str> =
-        spans(&prose).into_iter().filter(|span| span.matches('_').count() > 2 && !span.contains([' ', '='])).collect();
-    assert!(named.len() > 25, "only {named:?}");
-    let missing: Vec<_> = named.iter().filter(|name| !names.contains(**name)).collect();
-    assert!(missing.is_empty(), "{missing:?}");
 }
