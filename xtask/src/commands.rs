@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use crate::{host, kafka, lint, plugins, suites};
+use crate::{host, hostile, kafka, lint, plugins, suites};
 
 const USAGE: &str = "\
 cargo xtask COMMAND
@@ -22,6 +22,8 @@ cargo xtask COMMAND
                       run one of Kafka's own tools against it: TopicCommand, ConsoleProducer,
                       consumer.ConsoleConsumer, consumer.group.ConsumerGroupCommand, …
   sim SEED            run one seed of the simulated world again, step by step
+  hostile [ROUNDS [FILTER]]
+                      run the hostile corpus and print its table: each guest alone, then all in a crowd on one core
   bench [ARGUMENT…]   measure records per second on a real Kafka
   profile [FILE…]     measure what the sandbox costs a batch, with our plugins or with these components
   chaos [FILTER]      the long form of the end-to-end tests: a million records, twenty kills";
@@ -43,6 +45,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         ["kafka", "down"] => kafka::standalone::down().map(|()| ExitCode::SUCCESS),
         ["kafka", "tool", class, rest @ ..] => kafka::standalone::tool(class, rest).map(|()| ExitCode::SUCCESS),
         ["sim", seed] => suites::replay_seed(seed),
+        ["hostile", rest @ ..] if rest.len() <= 2 => hostile::hostile(rest),
         ["bench", rest @ ..] => host::bench(rest),
         ["profile", files @ ..] => host::profile(files),
         ["chaos", filter @ ..] => suites::chaos(filter),
