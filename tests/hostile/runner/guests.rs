@@ -47,13 +47,18 @@ fn assembled(text: &str) -> Vec<u8> {
 }
 
 /// The guest that misbehaves as told.
+pub(crate) fn mischief() -> Vec<u8> {
+    built("gristmill_mischief")
+}
+
+/// A guest of another language than WebAssembly text.
 ///
 /// # Panics
 ///
 /// When it is not built.
-pub(crate) fn mischief() -> Vec<u8> {
+pub(crate) fn built(name: &str) -> Vec<u8> {
     let folder = std::env::var_os("GRISTMILL_GUESTS").map_or_else(xtask::plugins::folder, PathBuf::from);
-    let path = folder.join("gristmill_mischief.wasm");
+    let path = folder.join(name).with_extension("wasm");
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}; run `cargo xtask plugins` first", path.display()))
 }
 

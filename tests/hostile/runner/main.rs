@@ -1,30 +1,35 @@
 //! Runs the hostile corpus: `gristmill-hostile alone` prints its table. The other commands are for the tests of the target
 //! `hostile`, and for the processes that these commands start of their own.
 //!
-//! It must not know Kafka.
+//! It must not know what the guests do.
 
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the table is what this program is for")]
 
 #[path = "../../sandbox/batch.rs"]
 mod batch;
+mod beside;
 mod component;
 mod corpus;
 mod crowd;
 mod guests;
 mod memory;
 mod mill;
+mod neighbour;
 mod row;
 mod storm;
 mod table;
 
 use std::process::{Command, ExitCode};
 
+use beside::Pace;
+
 const USAGE: &str = "\
 gristmill-hostile COMMAND
 
   alone [ROUNDS [FILTER]]   run each guest in a process of its own and print the table
   crowd                     run all guests, 32 at once on one core
+  beside [PACE]             run all guests beside an honest consumer; PACE: its records a second, or flat-out
   storm WHAT TIMES          so many of these in a row: cancels, traps, timeouts
   row INDEX ROUNDS          run one guest and print what became of it, for programs
   crowd-here                run the crowd on the cores that this process has";
@@ -38,6 +43,8 @@ fn main() -> ExitCode {
         ["alone", rounds, filter] => alone(rounds, filter),
         ["crowd"] => pinned_crowd(),
         ["crowd-here"] => verdict(crowd::run(&corpus::read(), |line| println!("{line}"))),
+        ["beside"] => beside("2000"),
+        ["beside", pace] => beside(pace),
         ["storm", what, times] => blow(what, times),
         ["row", index, rounds] => one_row(index, rounds),
         _ => refuse(),
@@ -69,6 +76,17 @@ fn one_row(index: &str, rounds: &str) -> ExitCode {
     ExitCode::SUCCESS
 }
 
+fn beside(pace: &str) -> ExitCode {
+    let pace = match pace {
+        "flat-out" => Pace::FlatOut,
+        records => match records.parse() {
+            Ok(records) => Pace::PerSecond(records),
+            Err(_) => return refuse(),
+        },
+    };
+    verdict(beside::run(&corpus::read(), pace, |line| println!("{line}")))
+}
+
 fn blow(what: &str, times: &str) -> ExitCode {
     let (Some(storm), Ok(times)) = (storm::Storm::named(what), times.parse()) else { return refuse() };
     verdict(storm::blow(storm, times, |line| println!("{line}")))
@@ -79,8 +97,10 @@ fn pinned_crowd() -> ExitCode {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap_or_default();
     let core: String = allowed.trim().chars().take_while(char::is_ascii_digit).collect();
-    let started = std::env::current_exe()
-        .and_then(|here| Command::new("taskset").args(["-c", &core]).arg(here).arg("crowd-here").status());
+    // What `taskset` would call itself is another program.
+    let here = std::fs::read_link(table::OURSELVES);
+    let started =
+        here.and_then(|here| Command::new("taskset").args(["-c", &core]).arg(here).arg("crowd-here").status());
     match started {
         Ok(status) => verdict(status.success()),
         Err(error) => {

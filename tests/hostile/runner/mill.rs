@@ -9,11 +9,12 @@ use std::time::{Duration, Instant};
 use gristmill_core::io::DeliveryId;
 use gristmill_core::outcome::{Answer, Outcome};
 use gristmill_guest::{
-    Answered, Engine, EngineSettings, Grants, Job, Limits, LoadError, Plugin, PluginSettings, Worker, WorkerSettings,
+    Answered, BatchSource, Engine, EngineSettings, Grants, Job, Limits, LoadError, Plugin, PluginSettings, Worker,
+    WorkerSettings,
 };
 
 use crate::corpus::{Row, Until};
-use crate::guests::{self, Shared};
+use crate::guests;
 
 /// Longer than any limit here, so that only a host that hangs reaches it.
 const ANSWER_WAIT_MAX: Duration = Duration::from_secs(60);
@@ -81,7 +82,12 @@ impl Mill {
     /// # Panics
     ///
     /// When the worker does not take it.
-    pub(crate) fn deliver(&mut self, plugin: &Plugin, batch: &Shared, sink: bool) -> DeliveryId {
+    pub(crate) fn deliver(
+        &mut self,
+        plugin: &Plugin,
+        batch: &(impl BatchSource + Clone + 'static),
+        sink: bool,
+    ) -> DeliveryId {
         self.deliveries += 1;
         let delivery = DeliveryId(self.deliveries);
         let job = Job {
@@ -107,7 +113,7 @@ impl Mill {
     }
 
     /// Hands a batch over and waits for its end.
-    pub(crate) fn run(&mut self, plugin: &Plugin, batch: &Shared, sink: bool) -> End {
+    pub(crate) fn run(&mut self, plugin: &Plugin, batch: &(impl BatchSource + Clone + 'static), sink: bool) -> End {
         let began = Instant::now();
         self.deliver(plugin, batch, sink);
         let answered = self.next_answer();

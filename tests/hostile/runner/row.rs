@@ -110,7 +110,10 @@ impl Runner {
             None => Plugin::load(&self.engine, &self.name, &self.bytes, &self.settings),
         };
         match loaded {
-            Ok(plugin) => mill.run(&plugin, &self.batch, self.sink),
+            Ok(plugin) => {
+                let end = mill.run(&plugin, &self.batch, self.sink);
+                End { took: began.elapsed(), ..end }
+            }
             Err(error) => End { took: began.elapsed(), ..mill::end_of_loading(&error) },
         }
     }
