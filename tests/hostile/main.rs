@@ -5,16 +5,24 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "what was measured is for whoever asks for the output")]
 
+#[path = "../bench/cost.rs"]
+mod cost;
+mod paced;
+
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// One at a time: what is measured here would measure the others as well.
 static TURN: Mutex<()> = Mutex::new(());
 
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Runs a command of the corpus' own program, and fails with all that it said unless it is content.
 #[track_caller]
 fn hostile(words: &[&str]) {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = turn();
     let output = Command::new(env!("CARGO_BIN_EXE_gristmill-hostile")).args(words).output();
     let output = output.unwrap_or_else(|error| panic!("cannot start the corpus: {error}"));
     let (told, complained) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
@@ -37,6 +45,12 @@ fn every_hostile_guest_alone_ends_as_it_should() {
 #[test]
 fn thirty_two_hostile_guests_on_one_core_end_as_they_should() {
     hostile(&["crowd"]);
+}
+
+/// The neighbour gets 20,000 records a second, less than it could handle alone: what it does not get done, guests took from it.
+#[test]
+fn an_honest_consumer_beside_hostile_guests_keeps_its_throughput_and_its_membership() {
+    hostile(&["beside", "20000"]);
 }
 
 /// T-25: cancelled at any point, before it began, while it starts, computes or waits.
