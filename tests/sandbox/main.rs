@@ -3,10 +3,13 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
+mod batch;
 mod cache;
 mod caller;
 mod cancel;
 mod compile;
+#[path = "../hostile/runner/component.rs"]
+mod component;
 mod connections;
 mod deterministic;
 mod effect_plugins;

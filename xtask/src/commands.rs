@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use crate::{host, kafka, lint, plugins, postgres, purl_api, suites};
+use crate::{host, hostile, kafka, lint, plugins, postgres, purl_api, suites};
 
 const USAGE: &str = "\
 cargo xtask COMMAND
@@ -26,6 +26,8 @@ cargo xtask COMMAND
   purl-api up|down|taken
                       start a server that takes package URLs many at once, stop it, see what it took
   sim SEED            run one seed of the simulated world again, step by step
+  hostile [ROUNDS [FILTER]]
+                      run the hostile corpus and print its table: each guest alone, then all in a crowd on one core
   bench [ARGUMENT…]   measure records per second on a real Kafka
   profile [FILE…]     measure what the sandbox costs a batch, with our plugins or with these components
   chaos [FILTER]      the long form of the end-to-end tests: a million records, twenty kills";
@@ -55,6 +57,7 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         // How `up` starts it; the folder only tells which process it is.
         ["purl-api", "serve", _folder] => purl_api::standalone::serve().map(|never| match never {}),
         ["sim", seed] => suites::replay_seed(seed),
+        ["hostile", rest @ ..] if rest.len() <= 2 => hostile::hostile(rest),
         ["bench", rest @ ..] => host::bench(rest),
         ["profile", files @ ..] => host::profile(files),
         ["chaos", filter @ ..] => suites::chaos(filter),

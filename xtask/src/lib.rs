@@ -7,6 +7,7 @@
 
 pub mod commands;
 pub mod host;
+pub mod hostile;
 mod installing;
 pub mod kafka;
 pub mod lint;

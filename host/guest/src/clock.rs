@@ -1,15 +1,15 @@
 //! The time of one hand-over: wall clock, processor time, and the wish to cancel, around everything a guest does.
 //!
 //! An epoch interrupts a guest that computes; it does not reach one that waits in a host call. So the whole call is a future
-//! polled by [`CallClock::run`], which also measures what each poll cost: that is the processor time. While the process stands
-//! still, stopped by a signal for one, the wall clock of a call does as well.
+//! polled by [`CallClock::run`]. Processor time is that of the thread, which does nothing else meanwhile: what the runtime spends
+//! on a guest that lets itself be woken again and again is the guest's. While the process stands still, stopped by a signal for one,
+//! the wall clock of a call does as well.
 //!
 //! Nothing here knows what the future does.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -50,16 +50,12 @@ pub(crate) struct CallClock {
     ticker: Arc<Ticker>,
     /// What [`Ticker::stood_still`] said at the start.
     stood_still_before: Duration,
-    /// Processor time of polls that are over, in nanoseconds.
-    busy_ns: AtomicU64,
-    /// The thread's processor time at which the running poll began. [`IDLE`]: none runs.
-    poll_began_ns: AtomicU64,
+    /// The thread's processor time at the start.
+    began_ns: u64,
 }
 
-const IDLE: u64 = u64::MAX;
-
 impl CallClock {
-    /// Starts the time of one hand-over, during which the ticker of `engine` has to be kept ticking.
+    /// Starts the time of one hand-over, on the thread that runs it, during which the ticker of `engine` has to be kept ticking.
     pub(crate) fn start(limits: &Limits, cancel: Arc<Cancel>, engine: &Engine) -> Arc<Self> {
         let (started, ticker) = (Instant::now(), engine.ticker());
         Arc::new(Self {
@@ -69,8 +65,7 @@ impl CallClock {
             cancel,
             stood_still_before: ticker.stood_still(started),
             ticker,
-            busy_ns: AtomicU64::new(0),
-            poll_began_ns: AtomicU64::new(IDLE),
+            began_ns: thread_ns(),
         })
     }
 
@@ -79,12 +74,9 @@ impl CallClock {
         self.started.elapsed()
     }
 
-    /// How much processor time that took. While a poll runs, only its own thread may ask, which is where the guest runs as well.
+    /// How much processor time that took. Only the thread that runs the hand-over may ask.
     pub(crate) fn busy(&self) -> Duration {
-        let over = self.busy_ns.load(Ordering::Relaxed);
-        let began = self.poll_began_ns.load(Ordering::Relaxed);
-        let running = if began == IDLE { 0 } else { thread_ns().saturating_sub(began) };
-        Duration::from_nanos(over.saturating_add(running))
+        Duration::from_nanos(thread_ns().saturating_sub(self.began_ns))
     }
 
     /// How long until the host ends the call, as the guest is told it.
@@ -126,11 +118,7 @@ impl CallClock {
         let mut alarm_at = self.ends_at(Instant::now());
         let mut alarm = pin!(tokio::time::sleep_until(alarm_at.into()));
         poll_fn(|cx| {
-            self.poll_began_ns.store(thread_ns(), Ordering::Relaxed);
-            let polled = future.as_mut().poll(cx);
-            self.busy_ns.store(nanos(self.busy()), Ordering::Relaxed);
-            self.poll_began_ns.store(IDLE, Ordering::Relaxed);
-            if let Poll::Ready(output) = polled {
+            if let Poll::Ready(output) = future.as_mut().poll(cx) {
                 return Poll::Ready(Ok(output));
             }
             if let Some(ended) = self.ended() {
@@ -176,8 +164,4 @@ fn thread_ns() -> u64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     let ns = i128::from(time.tv_sec) * 1_000_000_000 + i128::from(time.tv_nsec);
     u64::try_from(ns).unwrap_or(0)
-}
-
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(IDLE - 1)
 }

@@ -2,12 +2,15 @@
 //! being raised. It rests while no guest runs. A second thread watches it: without ticks a guest that computes would never end.
 //!
 //! Ticks also show when the whole process stood still, stopped by a signal or with its machine: they stay away then. That time is
-//! no guest's fault.
+//! no guest's fault. Ticks that come late because guests use the processor up are: while the process computed it did not stand
+//! still, or many guests on one core would give each other time.
 //!
 //! Neither knows what a tick does to a guest.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
 
 /// How often a running guest can be interrupted: a limit of its time that is shorter cannot be kept to.
 pub const TICK: Duration = Duration::from_millis(10);
@@ -36,15 +39,28 @@ struct Work {
     wanted: bool,
     ticks: u64,
     /// When the last tick came that was wanted, or when ticks began to be wanted.
-    ticked: Option<Instant>,
+    ticked: Option<Moment>,
     /// How long the process stood still so far, while ticks were wanted.
     stood_still: Duration,
     over: bool,
 }
 
+/// A moment on the clock, and how much processor time the process had used by then.
+#[derive(Clone, Copy, Debug)]
+struct Moment {
+    at: Instant,
+    used: Duration,
+}
+
+impl Moment {
+    fn now() -> Self {
+        Self { at: Instant::now(), used: process_time() }
+    }
+}
+
 impl Work {
     /// Somebody wants ticks.
-    fn want(&mut self, now: Instant) {
+    fn want(&mut self, now: Moment) {
         self.running += 1;
         if !self.wanted {
             self.ticked = Some(now);
@@ -53,17 +69,21 @@ impl Work {
     }
 
     /// A tick came.
-    fn note_tick(&mut self, now: Instant) {
-        self.stood_still = self.stood_still(now);
+    fn note_tick(&mut self, now: Moment) {
+        self.stood_still = self.stood_still(now.at, || now.used);
         self.ticked = Some(now);
         self.ticks += 1;
         self.wanted = self.running > 0;
     }
 
     /// As much of it as is known, and what a tick that is late already will add.
-    fn stood_still(&self, now: Instant) -> Duration {
-        let late = self.ticked.filter(|_| self.wanted).map(|ticked| now.saturating_duration_since(ticked));
-        self.stood_still + late.unwrap_or_default().saturating_sub(LATE_MAX)
+    fn stood_still(&self, now: Instant, used: impl FnOnce() -> Duration) -> Duration {
+        let Some(ticked) = self.ticked.filter(|_| self.wanted) else { return self.stood_still };
+        let late = now.saturating_duration_since(ticked.at).saturating_sub(LATE_MAX);
+        if late.is_zero() {
+            return self.stood_still;
+        }
+        self.stood_still + late.saturating_sub(used().saturating_sub(ticked.used))
     }
 }
 
@@ -97,14 +117,14 @@ impl Ticker {
 
     /// Keeps the ticker running for as long as the value lives.
     pub(crate) fn ticking(self: &Arc<Self>) -> Ticking {
-        self.lock().want(Instant::now());
+        self.lock().want(Moment::now());
         self.changed.notify_all();
         Ticking { ticker: Arc::clone(self) }
     }
 
     /// How long the process stood still up to `now`, since the ticker was made and while guests ran.
     pub(crate) fn stood_still(&self, now: Instant) -> Duration {
-        self.lock().stood_still(now)
+        self.lock().stood_still(now, process_time)
     }
 
     fn tick(&self, tick: impl Fn() -> bool) {
@@ -113,7 +133,7 @@ impl Ticker {
             if !tick() {
                 return self.end();
             }
-            self.lock().note_tick(Instant::now());
+            self.lock().note_tick(Moment::now());
         }
     }
 
@@ -139,6 +159,12 @@ impl Ticker {
     fn lock(&self) -> MutexGuard<'_, Work> {
         self.work.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The processor time that the process has used so far, with all of its threads.
+fn process_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// Counts looks that find no tick. Only looks at a moment when ticks are wanted count: as long as none comes they stay wanted,
@@ -198,29 +224,48 @@ mod tests {
     #[test]
     fn what_a_late_tick_shows_is_known_before_it_comes_and_after() {
         let (began, ms) = (Instant::now(), Duration::from_millis);
+        let idle = |at| Moment { at: began + ms(at), used: Duration::ZERO };
+        let stood_still = |work: &Work, at| work.stood_still(began + ms(at), Duration::default);
         let mut work = Work::default();
-        work.want(began);
-        work.note_tick(began + ms(10));
-        work.note_tick(began + ms(60));
-        assert_eq!(work.stood_still(began + ms(160)), Duration::ZERO, "late, as on a crowded machine");
-        assert_eq!(work.stood_still(began + ms(5_160)), ms(5_000));
-        work.note_tick(began + ms(5_160));
-        assert_eq!(work.stood_still(began + ms(5_170)), ms(5_000));
-        work.note_tick(began + ms(6_260));
-        assert_eq!(work.stood_still(began + ms(6_260)), ms(6_000));
+        work.want(idle(0));
+        work.note_tick(idle(10));
+        work.note_tick(idle(60));
+        assert_eq!(stood_still(&work, 160), Duration::ZERO, "late, as on a crowded machine");
+        assert_eq!(stood_still(&work, 5_160), ms(5_000));
+        work.note_tick(idle(5_160));
+        assert_eq!(stood_still(&work, 5_170), ms(5_000));
+        work.note_tick(idle(6_260));
+        assert_eq!(stood_still(&work, 6_260), ms(6_000));
+    }
+
+    /// Thirty-two guests that spin on one core hold up the ticker as well, and none may win time by it.
+    #[test]
+    fn while_the_process_computes_it_does_not_stand_still() {
+        let (began, ms) = (Instant::now(), Duration::from_millis);
+        let mut work = Work::default();
+        work.want(Moment { at: began, used: ms(500) });
+        assert_eq!(work.stood_still(began + ms(400), || ms(900)), Duration::ZERO);
+        work.note_tick(Moment { at: began + ms(400), used: ms(900) });
+        assert_eq!(work.stood_still(began + ms(400), || ms(900)), Duration::ZERO);
+        // It computes for a while and is stopped then.
+        assert_eq!(work.stood_still(began + ms(2_400), || ms(1_000)), ms(1_800));
+        // Two cores' worth.
+        work.note_tick(Moment { at: began + ms(2_400), used: ms(4_900) });
+        assert_eq!(work.stood_still(began + ms(2_400), || ms(4_900)), Duration::ZERO);
     }
 
     #[test]
     fn a_ticker_that_rests_does_not_stand_still() {
         let (began, ms) = (Instant::now(), Duration::from_millis);
+        let idle = |at| Moment { at: began + ms(at), used: Duration::ZERO };
         let mut work = Work::default();
-        work.want(began);
+        work.want(idle(0));
         work.running -= 1;
-        work.note_tick(began + ms(10));
-        assert_eq!(work.stood_still(began + ms(60_000)), Duration::ZERO);
-        work.want(began + ms(60_000));
-        work.note_tick(began + ms(60_010));
-        assert_eq!(work.stood_still(began + ms(60_010)), Duration::ZERO);
+        work.note_tick(idle(10));
+        assert_eq!(work.stood_still(began + ms(60_000), Duration::default), Duration::ZERO);
+        work.want(idle(60_000));
+        work.note_tick(idle(60_010));
+        assert_eq!(work.stood_still(began + ms(60_010), Duration::default), Duration::ZERO);
     }
 
     #[test]

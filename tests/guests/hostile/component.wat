@@ -1,5 +1,4 @@
-;; A component that fits the contract and whose answers are bytes put together by hand. The test puts its own into the braces:
-;; the address of the answer, what lies in memory from 1024 on, and what cabi_realloc and post-return do before they return.
+;; What lies around the code of a hostile guest: the types and the export of the contract. README.md says what comes into the braces.
 (component
   (import "gristmill:plugin/types@0.1.0" (instance $types
     (type $header' (record (field "key" string) (field "value" (option (list u8)))))
@@ -35,27 +34,8 @@
   (alias export $types "batch-info" (type $batch-info))
   (alias export $types "kafka-record" (type $kafka-record))
   (alias export $types "outcome" (type $outcome))
-  (core module $code
-    (memory (export "memory") 2)
-    (global $next (mut i32) (i32.const 65536))
-    (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
-      {allocate}
-      ;; Everything in turn, each aligned to eight bytes. Nothing is grown, and a test's batch is small.
-      global.get $next
-      global.get $next
-      local.get 3
-      i32.add
-      i32.const 7
-      i32.add
-      i32.const -8
-      i32.and
-      global.set $next)
-    (func (export "process-batch") (param i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
-      i32.const {answer})
-    (func (export "post-return") (param i32)
-      {free})
-    (data (i32.const 1024) "{data}"))
-  (core instance $code (instantiate $code))
+{around}  {code}
+  (core instance $code (instantiate $code{with}))
   (func $process-batch (param "info" $batch-info) (param "records" (list $kafka-record)) (result $outcome)
     (canon lift
       (core func $code "process-batch")

@@ -1,0 +1,3 @@
+;; Wants four gigabytes from the start.
+(module
+  (memory (export "memory") 65536))

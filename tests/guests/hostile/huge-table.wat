@@ -1,0 +1,3 @@
+;; Wants a table of ten million elements from the start.
+(module
+  (table 10000000 funcref))

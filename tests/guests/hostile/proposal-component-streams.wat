@@ -1,0 +1,4 @@
+;; Makes a stream, which belongs to the same rules.
+(component
+  (type $s (stream u8))
+  (core func (canon stream.new $s)))

@@ -1,0 +1,3 @@
+;; A memory with addresses of 64 bits.
+(module
+  (memory (export "memory") i64 1))

@@ -1,0 +1,3 @@
+;; Calls itself in place, without an end and without a stack.
+(module
+  (func $f (return_call $f)))

@@ -1,0 +1,4 @@
+;; Breaks in the start function.
+(module
+  (func $start unreachable)
+  (start $start))
