@@ -1,7 +1,7 @@
 //! Connections and name look-ups of guests: each is asked about, and what was not granted is refused as the system refuses it.
 //!
-//! `wasi:sockets/ip-name-lookup` is ours and not wasmtime's, which looks up every name or none. Where a guest may go is decided in
-//! `gristmill-egress`.
+//! `wasi:sockets/ip-name-lookup` is ours and not wasmtime's, which looks up every name or none; so is `tcp-create-socket`, since a
+//! socket is one of the system's before anybody asks where it may go. Where a guest may go is decided in `gristmill-egress`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,18 +12,26 @@ use gristmill_egress::denied::{Asked, Reason};
 use gristmill_egress::host::Host;
 use gristmill_egress::{Denied, Egress, LookUpError, LookUpFailed, Resolved};
 use wasmtime::StoreContextMut;
-use wasmtime::component::{Linker, Resource, ResourceType};
+use wasmtime::component::{Linker, Resource, ResourceTable, ResourceType};
 use wasmtime_wasi::WasiCtxBuilder;
-use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, IpAddress, Network};
-use wasmtime_wasi::p2::{DynPollable, Pollable, subscribe};
+use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, IpAddress, IpAddressFamily, Network};
+use wasmtime_wasi::p2::bindings::sockets::tcp_create_socket::Host as _;
+use wasmtime_wasi::p2::{DynInputStream, DynPollable, Pollable, TcpSocket, subscribe};
 use wasmtime_wasi::runtime::{AbortOnDropJoinHandle, spawn};
-use wasmtime_wasi::sockets::SocketAddrUse;
+use wasmtime_wasi::sockets::{self, SocketAddrUse};
 
 use crate::denials::Denials;
 use crate::guest::State;
 
 /// The interface, in the version that wasmtime's own WASI has; guests of every patch of 0.2 find it.
 const NAME_LOOKUP: &str = "wasi:sockets/ip-name-lookup@0.2.12";
+
+/// The interface that makes sockets.
+const TCP_CREATE: &str = "wasi:sockets/tcp-create-socket@0.2.12";
+
+/// So many sockets of an instance may be open at once, and as many connections that are read from. Each is a file of the host's
+/// process, which has perhaps a thousand for all. A guest that wants more is told that there are no more, as a system would.
+const SOCKETS_MAX: usize = 64;
 
 /// How long a look-up may take. The time of the hand-over bounds it as well.
 const LOOK_UP_MAX: Duration = Duration::from_secs(2);
@@ -148,10 +156,40 @@ impl Pollable for Lookup {
     }
 }
 
-/// Puts our name look-up in the place of wasmtime's.
+type Store<'s> = StoreContextMut<'s, State>;
+
+/// Makes a socket, while there are not too many.
+fn create_tcp_socket(
+    state: &mut State,
+    family: IpAddressFamily,
+) -> wasmtime::Result<Result<Resource<TcpSocket>, ErrorCode>> {
+    if has_too_many(state.table()) {
+        return Ok(Err(ErrorCode::NewSocketLimit));
+    }
+    match sockets::WasiSocketsView::sockets(state).create_tcp_socket(family) {
+        Ok(socket) => Ok(Ok(socket)),
+        Err(error) => error.downcast().map(Err),
+    }
+}
+
+/// The stream of a connection outlives its socket, so both are counted.
+fn has_too_many(table: &mut ResourceTable) -> bool {
+    let (mut sockets, mut streams) = (0, 0);
+    for entry in table.iter_mut() {
+        sockets += usize::from(entry.is::<TcpSocket>());
+        streams += usize::from(entry.is::<DynInputStream>());
+    }
+    sockets.max(streams) >= SOCKETS_MAX
+}
+
+/// Puts our own in the place of what wasmtime has.
 pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
-    type Store<'s> = StoreContextMut<'s, State>;
     linker.allow_shadowing(true);
+    linker
+        .instance(TCP_CREATE)?
+        .func_wrap("create-tcp-socket", |mut store: Store<'_>, (family,): (IpAddressFamily,)| {
+            Ok((create_tcp_socket(store.data_mut(), family)?,))
+        })?;
     let mut lookup = linker.instance(NAME_LOOKUP)?;
     lookup.resource("resolve-address-stream", ResourceType::host::<Lookup>(), |mut store: Store<'_>, rep| {
         store.data_mut().table().delete(Resource::<Lookup>::new_own(rep))?;

@@ -59,6 +59,12 @@
 (alias export $sockets "network" (type $network))
 (alias export $sockets "ip-address-family" (type $family))
 (alias export $sockets "error-code" (type $code-of-error))
+(import "wasi:sockets/ip-name-lookup@0.2.0" (instance $lookup
+  (alias outer 1 $network (type $network'))
+  (alias outer 1 $code-of-error (type $code'))
+  (export "resolve-address-stream" (type $answers (sub resource)))
+  (export "resolve-addresses"
+    (func (param "network" (borrow $network')) (param "name" string) (result (result (own $answers) (error $code')))))))
 (import "wasi:sockets/instance-network@0.2.0" (instance $instance-network
   (alias outer 1 $network (type $network'))
   (export "instance-network" (func (result (own $network'))))))
@@ -108,6 +114,7 @@
 (core func $insecure-bytes
   (canon lower (func $insecure "get-insecure-random-bytes") (memory $shared) (realloc $realloc)))
 (core func $network-of-instance (canon lower (func $instance-network "instance-network")))
+(core func $resolve (canon lower (func $lookup "resolve-addresses") (memory $shared)))
 (core func $create-tcp (canon lower (func $tcp-create "create-tcp-socket") (memory $shared)))
 (core func $create-udp (canon lower (func $udp-create "create-udp-socket") (memory $shared)))
 (core func $time-left (canon lower (func $control "time-left-ms")))
@@ -133,6 +140,7 @@
   (export "random-bytes" (func $random-bytes))
   (export "insecure-bytes" (func $insecure-bytes))
   (export "instance-network" (func $network-of-instance))
+  (export "resolve-addresses" (func $resolve))
   (export "create-tcp-socket" (func $create-tcp))
   (export "create-udp-socket" (func $create-udp))
   (export "time-left-ms" (func $time-left)))

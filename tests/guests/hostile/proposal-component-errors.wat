@@ -2,4 +2,6 @@
 (component
   (core module $m (memory (export "memory") 1))
   (core instance $i (instantiate $m))
-  (core func (canon error-context.drop)))
+  (core func (canon error-context.drop))
+  (instance $none)
+  (export "gristmill:plugin/handler@0.1.0" (instance $none)))

@@ -141,7 +141,11 @@ pub(crate) fn end_of(answer: Answer) -> End {
 /// The end of a guest that was not loaded.
 pub(crate) fn end_of_loading(error: &LoadError) -> End {
     let class = match error {
-        LoadError::Refused { .. } | LoadError::Compile { .. } | LoadError::Contract { .. } => "load",
+        LoadError::Refused { .. }
+        | LoadError::Compile { .. }
+        | LoadError::Contract { .. }
+        | LoadError::Reach { .. }
+        | LoadError::Needs { .. } => "load",
         LoadError::Start { .. } => "start",
         LoadError::Thread { .. } => "thread",
     };
