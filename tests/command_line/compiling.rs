@@ -94,6 +94,20 @@ fn the_worker_is_no_command_for_people() {
     );
 }
 
+/// A running host confines itself before it loads a plugin; its cache is what it can still write to, and it can still start itself.
+#[test]
+fn a_confined_host_compiles_and_keeps() {
+    let folder = TemporaryFolder::new();
+    let run = || {
+        let text = configuration("gristmill-echo", "[start]\nwait = \"100ms\"\n");
+        Run::new().file("g.toml", text).variable("XDG_CACHE_HOME", folder.path()).with(&["run", "g.toml"])
+    };
+    let (first, second) = (run(), run());
+    assert!(first.stderr.contains("gave up what it does not need of the system"), "{first:#?}");
+    assert!(first.stderr.contains("cached=false") && second.stderr.contains("cached=true"), "{first:#?} {second:#?}");
+    assert!(!first.stderr.contains("not kept") && !first.stderr.contains("could not be kept"), "{first:#?}");
+}
+
 /// A compiler that is at work for long, on a bomb, and its host.
 struct AtWork {
     folder: TemporaryFolder,

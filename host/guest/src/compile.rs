@@ -57,7 +57,7 @@ pub struct CompileLimits {
 }
 
 impl CompileLimits {
-    /// What the largest toolchains need, several times over: a component of StarlingMonkey takes ten seconds and 0.7 GiB, and its
+    /// What the largest toolchains need, several times over: a component of StarlingMonkey takes ten seconds and 0.4 GiB, and its
     /// code is three times as large as the file, which has 32 MiB at most.
     pub const STRICT: Self = Self {
         cpu: Duration::from_secs(60),

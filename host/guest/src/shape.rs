@@ -210,6 +210,25 @@ mod tests {
         shape(&component(format!("(core module (func (local {})))", "i64 ".repeat(10_000)))).unwrap();
     }
 
+    /// T-21, T-65: whatever the bytes are, judging them ends, and without a panic.
+    #[test]
+    fn any_bytes_are_judged() {
+        let text = r#"(component
+            (type (component (type (instance (type u8) (export "f" (func))))  (import "a" (func)) (core type (func))))
+            (core module (func (local i32)) (memory 1) (data "x") (@custom "name" "y"))
+            (component (type (record (field "a" u8)))))"#;
+        let whole = wat::parse_str(text).unwrap();
+        judge(&whole).unwrap();
+        for at in 0..whole.len() {
+            let _ = judge(&whole[..at]);
+            for bit in 0..8 {
+                let mut changed = whole.clone();
+                changed[at] ^= 1 << bit;
+                let _ = judge(&changed);
+            }
+        }
+    }
+
     /// T-21: a few bytes a level, a million levels. Whoever read this by recursion would be gone.
     #[test]
     fn types_nested_a_million_times_are_refused_without_recursion() {
