@@ -27,7 +27,7 @@ cargo xtask COMMAND
                       start a server that takes package URLs many at once, stop it, see what it took
   sim SEED            run one seed of the simulated world again, step by step
   hostile [ROUNDS [FILTER]]
-                      run the hostile corpus and print its table: each guest alone, then all in a crowd on one core
+                      run the hostile corpus and print its table: each guest alone, all beside a consumer, all on one core
   bench [ARGUMENT…]   measure records per second on a real Kafka
   profile [FILE…]     measure what the sandbox costs a batch, with our plugins or with these components
   chaos [FILTER]      the long form of the end-to-end tests: a million records, twenty kills";

@@ -14,7 +14,7 @@ const PROGRAM: &str = "gristmill-hostile";
 /// Each guest so many times, where nobody says how often.
 const ROUNDS: &str = "10";
 
-/// Prints the table of the corpus: each guest alone, then all of them in a crowd on one core. With arguments, `ROUNDS [FILTER]`: only
+/// Prints the table of the corpus: each guest alone, then all of them beside a consumer, then in a crowd on one core. With arguments, `ROUNDS [FILTER]`: only
 /// the table, of so many rounds, and of the guests whose names hold the filter.
 ///
 /// # Errors
@@ -32,6 +32,6 @@ pub fn hostile(arguments: &[&str]) -> Result<ExitCode> {
     if !arguments.is_empty() {
         return Ok(host::exit_code(run(&[&["alone"], arguments].concat())?));
     }
-    let (alone, crowd) = (run(&["alone", ROUNDS])?, run(&["crowd"])?);
-    Ok(host::exit_code(if alone.success() { crowd } else { alone }))
+    let ends = [run(&["alone", ROUNDS])?, run(&["beside"])?, run(&["crowd"])?];
+    Ok(ends.into_iter().find(|end| !end.success()).map_or(ExitCode::SUCCESS, host::exit_code))
 }

@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         ["alone", rounds, filter] => alone(rounds, filter),
         ["crowd"] => pinned_crowd(),
         ["crowd-here"] => verdict(crowd::run(&corpus::read(), |line| println!("{line}"))),
-        ["beside"] => beside("2000"),
+        ["beside"] => beside("20000"),
         ["beside", pace] => beside(pace),
         ["storm", what, times] => blow(what, times),
         ["row", index, rounds] => one_row(index, rounds),
