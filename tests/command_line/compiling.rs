@@ -240,6 +240,18 @@ fn a_worker_steps_back_behind_its_host() {
     at_work.end();
 }
 
+/// Whatever a host has open, its child has its three pipes.
+#[test]
+fn a_worker_inherits_nothing_that_is_open() {
+    let at_work = AtWork::new(&["run", "g.toml"]);
+    let worker = at_work.worker();
+    let open = |pid: u32| fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
+    assert!(open(at_work.host.id()) > 6, "the host has more than that");
+    until("its pipes and no more", || (open(worker) == 3).then_some(()));
+    signal("KILL", worker);
+    at_work.end();
+}
+
 /// An upgrade that replaces the binary while a host runs: the child is still of the host's own version.
 #[test]
 fn a_host_whose_binary_is_gone_still_compiles() {

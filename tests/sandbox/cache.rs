@@ -217,6 +217,17 @@ fn two_hosts_may_use_one_folder_at_once() {
     assert!(bytes.iter().all(|bytes| kept.load(bytes).compiled().cached));
 }
 
+#[test]
+fn who_waits_for_the_same_plugin_does_not_compile_it_again() {
+    let kept = Kept::new();
+    let (cache, bytes) = (Cache::open(&kept.path()).unwrap(), guest_bytes("gristmill_noop"));
+    let compiled = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..3).map(|_| scope.spawn(|| load(&cache, &bytes).compiled().cached)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).filter(|cached| !cached).count()
+    });
+    assert_eq!(compiled, 1);
+}
+
 fn refused(path: &Path) -> CacheError {
     Cache::open(path).unwrap_err()
 }

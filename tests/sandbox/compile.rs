@@ -295,6 +295,23 @@ fn a_worker_that_cannot_be_started_is_told_with_its_path() {
     assert!(text.contains("cannot start the compile worker /nonexistent/gristmill: No such file"), "{text}");
 }
 
+/// Two children at once would take twice of all that one is bounded in.
+#[test]
+fn children_compile_one_after_the_other() {
+    let folder = TemporaryFolder::new();
+    let busy = folder.path().join("busy");
+    let text = format!("mkdir '{0}' || exit 7; cat > /dev/null; sleep 0.2; rmdir '{0}'; exit 3", busy.display());
+    let engine = engine(&script(&folder, &text), CompileLimits::STRICT);
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let (_, text) = compile_error(&engine, &guest_bytes("gristmill_echo"));
+                assert!(text.contains("ended with code 3"), "{text}");
+            });
+        }
+    });
+}
+
 /// The child compiles for the host's own engine: one that counts instructions gets code that does.
 #[test]
 fn a_deterministic_engine_gets_its_own_code() {

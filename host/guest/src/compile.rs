@@ -10,7 +10,7 @@ mod error;
 mod process;
 
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use tracing::{debug, warn};
@@ -150,12 +150,10 @@ fn by_worker(
     order: &Order<'_>,
     kept: Option<&(&Cache, String)>,
 ) -> Result<(Component, bool), CompileError> {
-    let (_turn, waited) = match TURN.try_lock() {
-        Ok(turn) => (turn, false),
-        // Poisoned: a thread panicked while its child compiled; the child is dead, and nothing was left half done.
-        Err(_) => (TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner), true),
-    };
-    if let Some(component) = kept.filter(|_| waited).and_then(|(cache, name)| find(engine, cache, name)) {
+    // Poisoned: a thread panicked while its child compiled; the child is dead, and nothing was left half done.
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    // Whoever had the turn before may have compiled the same.
+    if let Some(component) = kept.and_then(|(cache, name)| find(engine, cache, name)) {
         return Ok((component, true));
     }
     let artefact = process::run(order)?;
