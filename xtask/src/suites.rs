@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::tally::Tally;
 use crate::tools::{self, Tool};
-use crate::{host, kafka, lint, plugins, registry, workspace};
+use crate::{host, kafka, lint, plugins, postgres, registry, workspace};
 
 /// What a suite that cannot run means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,7 @@ pub fn test(strictness: Strictness) -> Result<ExitCode> {
         // Once, here, with its progress visible, instead of inside the first test that wants a broker.
         kafka::Installation::ready().context("cannot set Kafka up")?;
         registry::installed()?;
+        postgres::installed()?;
     }
     host::build(host::Build::Development)?;
 
@@ -95,6 +96,7 @@ pub fn chaos(filter: &[&str]) -> Result<ExitCode> {
     plugins::build()?;
     kafka::Installation::ready().context("cannot set Kafka up")?;
     registry::installed()?;
+    postgres::installed()?;
     let mut command = workspace::cargo();
     command.args(["test", "--workspace", "--test", "end_to_end", "--", "--nocapture", "--test-threads=1"]);
     command.args(filter).env("GRISTMILL_LONG", "1");

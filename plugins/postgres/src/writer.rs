@@ -1,4 +1,4 @@
-//! A batch on its way into the table: all at once, and where the database refuses a record, so that only that one is rejected.
+//! A batch on its way into the table: all at once, or where that does not do, in parts that stay done.
 //!
 //! It must not know how the database is reached.
 
@@ -73,13 +73,18 @@ struct Job<'w> {
 
 impl<'w> Job<'w> {
     async fn write(&mut self) -> Result<(), Failure> {
+        if self.batch.attempt() > 1 {
+            // All at once it may have taken longer than a call may, and would again.
+            let records = (self.settings.chunk_records >> (self.batch.attempt() - 2).min(16)).max(SUSPECT_RECORDS);
+            return self.write_in_parts(records).await;
+        }
         let trouble = match self.write_all().await {
             Ok(()) => return Ok(()),
             Err(trouble) => trouble,
         };
         self.store.roll_back().await;
         match trouble {
-            Trouble::Data(_) => self.write_one_by_one().await,
+            Trouble::Data(_) => self.write_in_parts(SUSPECT_RECORDS).await,
             Trouble::Passing(_) | Trouble::Lasting(_) => Err(trouble.into()),
         }
     }
@@ -102,26 +107,28 @@ impl<'w> Job<'w> {
         if begun { self.store.run("commit").await } else { Ok(()) }
     }
 
-    /// Writes few records at a time, each few in a transaction of their own, and rejects those that the database refuses.
-    async fn write_one_by_one(&mut self) -> Result<(), Failure> {
+    /// Writes so many records at a time, each part in a transaction of its own, and rejects those that the database refuses. What is
+    /// done when the time is over stays done.
+    async fn write_in_parts(&mut self, records_max: usize) -> Result<(), Failure> {
         let records: Vec<Record<'w>> = self.batch.records().collect();
-        for few in records.chunks(SUSPECT_RECORDS) {
-            let little_is_left = self.time_left() < self.batch.time_limit() / 4;
-            if few[0].index() > 0 && (little_is_left || self.batch.is_cancelled()) {
-                return Err(Retry::now().because("looking for the records to blame takes longer than one call may"));
+        for part in records.chunks(records_max) {
+            let little_is_left = self.batch.time_left() < self.batch.time_limit() / 4;
+            if part[0].index() > 0 && (little_is_left || self.batch.is_cancelled()) {
+                return Err(Retry::now().because("the rest of the batch does not fit into the time of this call"));
             }
-            if let Err(trouble) = self.write_few(few).await {
+            if let Err(trouble) = self.write_part(part).await {
                 self.store.roll_back().await;
                 return Err(trouble.into());
             }
-            if let Some(last) = few.last() {
+            if let Some(last) = part.last() {
                 self.batch.done_through(*last);
             }
         }
         Ok(())
     }
 
-    async fn write_few(&mut self, records: &[Record<'w>]) -> Result<(), Trouble> {
+    /// Writes a part in one transaction, but for the records that the database refuses, which are rejected.
+    async fn write_part(&mut self, records: &[Record<'w>]) -> Result<(), Trouble> {
         let rows = self.rows(records);
         if rows.is_empty() {
             return Ok(());

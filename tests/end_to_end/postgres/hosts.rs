@@ -145,6 +145,43 @@ fn a_table_that_is_not_there_ends_the_host_with_the_way_out() {
     assert_eq!(pipeline.committed()[&0], 0);
 }
 
+/// R7: a batch that takes longer than a call may is not tried as a whole for ever: it is done in parts.
+#[test]
+fn a_batch_that_takes_longer_than_a_call_may_is_done_in_parts() {
+    let server = gristmill_tests::shared_postgres();
+    let (pipeline, table) = pipeline(server, "slow-rows", "reuse");
+    let slow = format!(
+        "create function \"{table}\"() returns trigger language plpgsql as $$ begin perform pg_sleep(0.002); return new; end $$; \
+         create trigger t before insert on \"{table}\" for each row execute function \"{table}\"()"
+    );
+    server.make(&slow).unwrap();
+    let pipeline = pipeline.set("plugin.limits", "time", "\"1s\"").setting("chunk_records", "100");
+    let loaded = pipeline.load_values(1, BATCH, value);
+    let host = pipeline.run();
+    host.wait_for_line("the database", SOON);
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    stop(host);
+    assert_eq!(number(server, &format!("select count(*) from \"{table}\"")), BATCH);
+}
+
+/// Ten thousand records of eight mebibytes in all, the most that the usual batch has, within the memory that a plugin usually has.
+#[test]
+fn the_largest_usual_batch_fits_into_the_usual_memory() {
+    let server = gristmill_tests::shared_postgres();
+    let (pipeline, table) = pipeline(server, "large-rows", "reuse");
+    server.make(&format!("alter table \"{table}\" add body jsonb")).unwrap();
+    let pipeline = pipeline.setting("\"column.body\"", "@value jsonb");
+    let pipeline = pipeline.set("batch", "max_records", "10_000").set("batch", "max_wait", "\"1s\"");
+    let large = |number: i64| format!("{{\"note\":\"{number}\",\"text\":\"{}\"}}", "x".repeat(700)).into_bytes();
+    let loaded = pipeline.load_values(1, 20_000, large);
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    let lines = stop(host);
+    let failed: Vec<&String> = lines.iter().filter(|line| line.contains("the batch failed")).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+    assert_eq!(number(server, &format!("select count(*) from \"{table}\"")), 20_000);
+}
+
 /// How fast rows are written: by the host, its sandbox and Kafka in between, and by the same code and driver natively. Printed, since
 /// no other machine has these numbers; what is checked is that all rows are there.
 #[test]

@@ -1,6 +1,6 @@
 //! What records become in the table.
 
-use gristmill_plugin::FixtureRecord;
+use gristmill_plugin::{Fixture, FixtureRecord, Outcome, run_batch};
 
 use super::{ORDERS, ORDERS_TABLE, Table, order};
 
@@ -104,4 +104,21 @@ fn a_batch_of_ten_thousand_goes_in_ten_statements_and_one_transaction() {
     let sql = format!("select count(distinct tx), count(distinct (xmin::text, cmin::text)) from \"{}\"", table.name);
     let row = &table.server.query(&sql).unwrap()[0];
     assert_eq!(row, &[Some("1".to_owned()), Some("10".to_owned())]);
+}
+
+/// What failed once may have taken too long: it is written in parts, each of which stays done.
+#[test]
+fn a_batch_that_comes_again_is_written_in_parts() {
+    let mut table = Table::new(&format!("{ORDERS_TABLE}, tx xid8 default pg_current_xact_id()"), &ORDERS);
+    let mut transactions = |attempt: u32, ids: std::ops::Range<i64>| {
+        let fixture = ids.clone().map(|id| order(id, "x")).fold(Fixture::new().attempt(attempt), Fixture::record);
+        assert_eq!(run_batch(|batch| table.writer.write(batch), fixture), Outcome::OK);
+        let between = format!("id >= {} and id < {}", ids.start, ids.end);
+        let sql = format!("select count(distinct tx), count(*) from \"{}\" where {between}", table.name);
+        table.server.query(&sql).unwrap().remove(0).into_iter().flatten().collect::<Vec<_>>().join(" of ")
+    };
+    assert_eq!(transactions(1, 0..3_000), "1 of 3000");
+    assert_eq!(transactions(2, 3_000..6_000), "3 of 3000");
+    assert_eq!(transactions(3, 6_000..9_000), "6 of 3000");
+    assert_eq!(transactions(50, 9_000..10_000), "10 of 1000");
 }
