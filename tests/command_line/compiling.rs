@@ -128,7 +128,9 @@ impl AtWork {
         command
             .current_dir(folder.path())
             .args(arguments)
-            .env("GRISTMILL_RUNTIME_DIR", folder.path().join("gristmill"));
+            .env("GRISTMILL_RUNTIME_DIR", folder.path().join("gristmill"))
+            // What one test's compiler got done must not be found by the next.
+            .env("XDG_CACHE_HOME", folder.path().join("cache"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         Self { host: command.spawn().unwrap(), folder }
     }

@@ -20,6 +20,8 @@ use seccompiler::{
     SeccompRule,
 };
 
+use crate::sys;
+
 /// Who started the worker, what it may use up, and what for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bounds {
@@ -64,6 +66,8 @@ impl fmt::Display for Confined {
 /// The process that asked is gone, or a limit cannot be set.
 pub(super) fn confine(bounds: &Bounds) -> io::Result<Confined> {
     die_with(bounds.parent)?;
+    // Older kernels have no call for it; then Landlock and seccomp are what there is.
+    let _ = sys::close_all_but_streams();
     step_back();
     let landlock = close_files().unwrap_or_else(|error| format!("no ({error})"));
     limit(bounds)?;
