@@ -40,8 +40,8 @@ pub(crate) fn settings(plugin: &PluginSection) -> BTreeMap<String, Secret> {
 pub(crate) fn parse(plugin: &PluginSection, folder: &Path, findings: &mut Findings) -> GrantsConfig {
     secrets(plugin, findings);
     determinism(plugin, findings);
-    let GrantsSection { http, tcp, addresses, files } = &plugin.grants;
-    let mut rules = Rules::default();
+    let GrantsSection { http, tcp, addresses, ca_file, files } = &plugin.grants;
+    let mut rules = Rules { ca_file: ca_file.as_ref().map(|file| folder.join(file)), ..Rules::default() };
     let shown = |error: DestinationError| format!("{:?}: {}", error.value, error.problem);
     for (item, entry) in http.iter().enumerate() {
         let origin = HttpOrigin::parse(entry.url()).map_err(shown);

@@ -68,6 +68,8 @@ pub(crate) struct GrantsSection {
     pub(crate) tcp: Vec<String>,
     /// Ranges of addresses that are not public, and which those hosts may have all the same, as "10.0.3.0/24".
     pub(crate) addresses: Vec<String>,
+    /// Certificates (PEM) of authorities to trust beside the system's, for its requests; relative to the folder of this configuration.
+    pub(crate) ca_file: Option<String>,
     /// Folders that it may read.
     pub(crate) files: Vec<FilesEntry>,
 }

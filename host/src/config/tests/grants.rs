@@ -10,6 +10,7 @@ secrets.dsn = { value = "hunter2", expose = true }
 grants.http = ["https://API.example.com", { url = "http://x.test:8080", headers = { Authorization = "Bearer hunter2" } }]
 grants.tcp = ["db.internal:5432"]
 grants.addresses = ["10.0.3.0/24"]
+grants.ca_file = "ca.pem"
 grants.files = [{ path = "lookup", as = "/lookup" }]
 "#,
     );
@@ -20,6 +21,7 @@ grants.files = [{ path = "lookup", as = "/lookup" }]
     assert_eq!(grants.rules.http[1].headers()[0].1, "Bearer hunter2");
     assert_eq!(grants.rules.tcp[0].to_string(), "db.internal:5432");
     assert_eq!(grants.rules.addresses[0].to_string(), "10.0.3.0/24");
+    assert_eq!(grants.rules.ca_file.as_deref(), Some(Path::new("etc/ca.pem")));
     assert_eq!(grants.files[0].folder, Path::new("etc/lookup"));
     assert_eq!((grants.files[0].mount.as_str(), grants.files[0].bytes_max), ("/lookup", 64 << 20));
     let printed = format!("{config:?}{grants:?}");
