@@ -110,7 +110,8 @@ fn a_confined_host_compiles_and_keeps() {
 
 /// A compiler that is at work for long, on a bomb, and its host.
 struct AtWork {
-    folder: TemporaryFolder,
+    /// Removed with it.
+    _folder: TemporaryFolder,
     host: Child,
 }
 
@@ -132,7 +133,7 @@ impl AtWork {
             // What one test's compiler got done must not be found by the next.
             .env("XDG_CACHE_HOME", folder.path().join("cache"));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-        Self { host: command.spawn().unwrap(), folder }
+        Self { host: command.spawn().unwrap(), _folder: folder }
     }
 
     /// Waits for the worker and returns its number.
@@ -156,8 +157,15 @@ impl AtWork {
         let mut said = String::new();
         std::io::Read::read_to_string(&mut self.host.stderr.take().unwrap(), &mut said).unwrap();
         let code = self.host.wait().unwrap().code().unwrap_or(-1);
-        drop(self.folder);
         (code, said)
+    }
+}
+
+impl Drop for AtWork {
+    fn drop(&mut self) {
+        // It has ended already, unless the test failed.
+        let _ = self.host.kill();
+        let _ = self.host.wait();
     }
 }
 
