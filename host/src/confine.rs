@@ -1,7 +1,8 @@
-//! What a host gives up before it loads a plugin: writing files beyond a few folders, starting programs other than itself, and system
-//! calls that it never makes. A guest that got out of its sandbox would find itself without them.
+//! What a host gives up before it loads a plugin: writing files beyond a few folders, starting programs, and system calls that it never
+//! makes. A guest that got out of its sandbox would find itself without them.
 //!
-//! As far as the kernel gives it; what it does not give is said and no more. Holds for the calling thread and those it starts later.
+//! As far as the kernel gives it; what it does not give is said and no more. System calls are taken from every thread; files and programs
+//! from the calling thread and those that it starts later.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -33,8 +34,13 @@ fn no(error: &dyn fmt::Display) -> String {
     format!("no ({error})")
 }
 
-/// Where the programs lie that this one needs in order to start itself again, for compiling: itself, and what loads it.
-const LOADERS: [&str; 4] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"];
+/// What loads this program when it starts itself again, for compiling: of these the one that is there.
+const LOADERS: [&str; 4] = [
+    "/lib64/ld-linux-x86-64.so.2",
+    "/lib/ld-linux-aarch64.so.1",
+    "/lib/ld-musl-x86_64.so.1",
+    "/lib/ld-musl-aarch64.so.1",
+];
 
 fn close_files(writable: &[PathBuf]) -> Result<String, RulesetError> {
     let write = AccessFs::from_write(ABI::V3);
@@ -120,7 +126,7 @@ fn forbid_calls() -> Result<(), seccompiler::Error> {
     let errno = u32::try_from(libc::EPERM).unwrap_or(1);
     let filter = SeccompFilter::new(forbidden, SeccompAction::Allow, SeccompAction::Errno(errno), architecture);
     let program: BpfProgram = filter.and_then(TryInto::try_into).map_err(seccompiler::Error::Backend)?;
-    seccompiler::apply_filter(&program)
+    seccompiler::apply_filter_all_threads(&program)
 }
 
 #[cfg(test)]
@@ -130,7 +136,8 @@ mod tests {
 
     use super::*;
 
-    /// On a thread of its own, since what is given up is gone for good.
+    /// On a thread of its own, since what is given up is gone for good. The system calls are gone for all tests of this process, none of
+    /// which makes them.
     fn confined<T: Send>(writable: &[PathBuf], then: impl FnOnce(&Confined) -> T + Send) -> T {
         thread::scope(|scope| scope.spawn(|| then(&confine(writable))).join().unwrap())
     }
@@ -165,8 +172,12 @@ mod tests {
             if confined.landlock.starts_with("no") {
                 return println!("landlock: {}", confined.landlock);
             }
-            let refused = process::Command::new("/bin/sh").args(["-c", "exit 0"]).status();
-            assert_eq!(refused.unwrap_err().kind(), ErrorKind::PermissionDenied);
+            for program in ["/bin/sh", "/usr/bin/env", "/usr/lib/git-core/git"] {
+                if Path::new(program).exists() {
+                    let refused = process::Command::new(program).arg("--version").output();
+                    assert_eq!(refused.unwrap_err().kind(), ErrorKind::PermissionDenied, "{program}");
+                }
+            }
             let own = process::Command::new(std::env::current_exe().unwrap()).arg("--list").output().unwrap();
             assert!(own.status.success());
         });

@@ -94,7 +94,7 @@ pub(crate) fn run(config: impl FnOnce() -> Result<Config, Exit> + Send + 'static
             Ok(cache) => cache,
             Err(exit) => return exit,
         };
-        // The socket's own thread goes on as it was: it makes and removes files, and no guest ever runs on it.
+        // The socket's own thread can still write files: it makes and removes its own, and no guest ever runs on it.
         if config.start.confine {
             let writable: Vec<_> = cache.iter().map(|cache| cache.folder().to_owned()).collect();
             let Confined { landlock, seccomp } = confine::confine(&writable);

@@ -64,7 +64,11 @@ pub(crate) fn lines(plugin: &PluginConfig) -> Vec<Line> {
         Line::new("grants.http", listed(shown_http.collect()), none()),
         Line::new("grants.tcp", listed(rules.tcp.iter().map(ToString::to_string).collect()), none()),
         Line::new("grants.addresses", listed(rules.addresses.iter().map(ToString::to_string).collect()), none()),
-        Line::new("grants.ca_file", listed(rules.ca_file.iter().map(|file| file.display().to_string()).collect()), none()),
+        Line::new(
+            "grants.ca_file",
+            listed(rules.ca_file.iter().map(|file| file.display().to_string()).collect()),
+            none(),
+        ),
         Line::new("grants.files", listed(shown_files.collect()), none()),
     ]);
     lines

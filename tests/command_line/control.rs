@@ -42,6 +42,11 @@ impl Station {
         Self { cluster, host }
     }
 
+    /// The host's line with this text.
+    pub(crate) fn line(&self, text: &str) -> String {
+        self.host.wait_for_line(text, SOON)
+    }
+
     /// The host's process.
     pub(crate) fn process_id(&self) -> u32 {
         self.host.process_id()

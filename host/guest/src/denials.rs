@@ -32,9 +32,7 @@ impl Denials {
         match book.note(denied, Instant::now()) {
             Tell::Nothing => {}
             Tell::This { times } => tracing::warn!(plugin = %self.plugin, %denied, times, "plugin was denied"),
-            Tell::More { times } => {
-                tracing::warn!(plugin = %self.plugin, times, "plugin was denied more things than are told");
-            }
+            Tell::More => tracing::warn!(plugin = %self.plugin, "plugin was denied more things than are told"),
         }
     }
 }
@@ -47,10 +45,8 @@ enum Tell {
     This {
         times: u64,
     },
-    /// So many denials of other things.
-    More {
-        times: u64,
-    },
+    /// That there are others, too many to be told.
+    More,
 }
 
 #[derive(Debug, Default)]
@@ -58,7 +54,8 @@ struct Book {
     began: Option<Instant>,
     /// How often each thing was denied since it was told in this window.
     known: HashMap<String, u64>,
-    others: u64,
+    /// True once it was told that there are others.
+    others: bool,
 }
 
 impl Book {
@@ -74,11 +71,10 @@ impl Book {
             self.known.insert(denied.to_owned(), 0);
             return Tell::This { times: 1 };
         }
-        self.others += 1;
-        if self.others == 1 { Tell::More { times: 1 } } else { Tell::Nothing }
+        if std::mem::replace(&mut self.others, true) { Tell::Nothing } else { Tell::More }
     }
 
-    /// Begins a new window with this denial, which is told together with those that were not.
+    /// Begins a new window with this denial, which is told with how often it happened since it was told last.
     fn renew(&mut self, denied: &str, now: Instant) -> Tell {
         let before = std::mem::take(self);
         self.began = Some(now);

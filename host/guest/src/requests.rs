@@ -18,6 +18,10 @@ use crate::denials::Denials;
 /// The header by which a request is found again in the traces of who gets it.
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
+/// What is told where a plugin that imports `wasi:http` has nowhere to go: without any grant it would not have been loaded.
+const NO_WAY_OUT: &str =
+    "an HTTP request: what the plugin says it needs holds no HTTP, so none is given whatever is granted";
+
 /// What the requests of one instance hang on.
 pub(crate) struct Requests {
     /// `None`: nothing is granted.
@@ -44,7 +48,10 @@ type Sent = Box<dyn Future<Output = Result<(Response<WasiBody>, Ended), Error>> 
 
 impl WasiHttpHooks for Requests {
     fn send_request(&mut self, mut request: Request<WasiBody>, options: Option<RequestOptions>, _: Ended) -> Sent {
-        let Some(egress) = self.egress.clone() else { return Box::new(async { Err(Error::HttpRequestDenied) }) };
+        let Some(egress) = self.egress.clone() else {
+            self.denials.note(NO_WAY_OUT);
+            return Box::new(async { Err(Error::HttpRequestDenied) });
+        };
         let (in_flight, denials) = (self.in_flight.clone(), Arc::clone(&self.denials));
         let deadline = Instant::now() + self.clock.time_left();
         if !request.headers().contains_key(&TRACEPARENT)

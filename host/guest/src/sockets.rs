@@ -16,7 +16,7 @@ use wasmtime::component::{Linker, Resource, ResourceTable, ResourceType};
 use wasmtime_wasi::WasiCtxBuilder;
 use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, IpAddress, IpAddressFamily, Network};
 use wasmtime_wasi::p2::bindings::sockets::tcp_create_socket::Host as _;
-use wasmtime_wasi::p2::{DynInputStream, DynPollable, Pollable, TcpSocket, subscribe};
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, DynPollable, Pollable, TcpSocket, subscribe};
 use wasmtime_wasi::runtime::{AbortOnDropJoinHandle, spawn};
 use wasmtime_wasi::sockets::{self, SocketAddrUse};
 
@@ -29,7 +29,7 @@ const NAME_LOOKUP: &str = "wasi:sockets/ip-name-lookup@0.2.12";
 /// The interface that makes sockets.
 const TCP_CREATE: &str = "wasi:sockets/tcp-create-socket@0.2.12";
 
-/// So many sockets of an instance may be open at once, and as many connections that are read from. Each is a file of the host's
+/// So many sockets of an instance may be open at once, and as many connections that are read from or written to. Each is a file of the host's
 /// process, which has perhaps a thousand for all. A guest that wants more is told that there are no more, as a system would.
 const SOCKETS_MAX: usize = 64;
 
@@ -172,14 +172,15 @@ fn create_tcp_socket(
     }
 }
 
-/// The stream of a connection outlives its socket, so both are counted.
+/// Each stream of a connection outlives its socket and keeps it open, so all three are counted.
 fn has_too_many(table: &mut ResourceTable) -> bool {
-    let (mut sockets, mut streams) = (0, 0);
+    let (mut sockets, mut read, mut written) = (0, 0, 0);
     for entry in table.iter_mut() {
         sockets += usize::from(entry.is::<TcpSocket>());
-        streams += usize::from(entry.is::<DynInputStream>());
+        read += usize::from(entry.is::<DynInputStream>());
+        written += usize::from(entry.is::<DynOutputStream>());
     }
-    sockets.max(streams) >= SOCKETS_MAX
+    sockets.max(read).max(written) >= SOCKETS_MAX
 }
 
 /// Puts our own in the place of what wasmtime has.

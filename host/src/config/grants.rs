@@ -12,7 +12,7 @@ use gristmill_guest::egress::{HttpGrant, Rules};
 
 use super::file::{GrantsSection, Instances, PluginSection};
 use super::findings::Findings;
-use super::secret::Secret;
+use super::secret::{STARS, Secret};
 
 const HTTP: [&str; 3] = ["plugin", "grants", "http"];
 const TCP: [&str; 3] = ["plugin", "grants", "tcp"];
@@ -42,7 +42,12 @@ pub(crate) fn parse(plugin: &PluginSection, folder: &Path, findings: &mut Findin
     determinism(plugin, findings);
     let GrantsSection { http, tcp, addresses, ca_file, files } = &plugin.grants;
     let mut rules = Rules { ca_file: ca_file.as_ref().map(|file| folder.join(file)), ..Rules::default() };
-    let shown = |error: DestinationError| format!("{:?}: {}", error.value, error.problem);
+    let shown = |error: DestinationError| {
+        // Half of a table that was written as a text may hold what its headers hold.
+        let is_table = error.value.contains(['{', '}', '=', '"']);
+        let value = if is_table { STARS.to_owned() } else { format!("{:?}", error.value) };
+        format!("{value}: {}", error.problem)
+    };
     for (item, entry) in http.iter().enumerate() {
         let origin = HttpOrigin::parse(entry.url()).map_err(shown);
         let headers = entry.headers().map(|(name, value)| (name.as_str(), value.reveal()));

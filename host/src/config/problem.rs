@@ -143,7 +143,9 @@ impl Source {
     fn may_hold_secret(&self, start: usize, end: usize) -> bool {
         let section =
             self.text[..start].lines().rev().find(|line| line.trim_start().starts_with('[')).unwrap_or_default();
-        let inside = ["settings", "properties", "schema_registry"].iter().any(|word| section.contains(word));
+        let inside = ["settings", "properties", "schema_registry", "secrets", "grants"]
+            .iter()
+            .any(|word| section.contains(word));
         let notation_without_sections = !self.text.lines().any(|line| line.trim_start().starts_with('['));
         inside || notation_without_sections || secret::sounds_secret(&self.text[start..end])
     }
@@ -160,7 +162,7 @@ fn blot_node(bytes: &mut [u8], path: &str, node: &Node) {
         Value::List(items) => items.iter().for_each(|item| blot_node(bytes, path, item)),
         Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Text(_) | Value::Loose(_) => {
             let Origin::File(span) = &node.origin else { return };
-            if secret::is_secret_path(path) || secret::names_a_user(path, &node.value) {
+            if secret::may_hold_secrets(path) || secret::names_a_user(path, &node.value) {
                 let span = span.start.min(bytes.len())..span.end.min(bytes.len());
                 bytes[span].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b'*');
             }

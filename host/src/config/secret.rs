@@ -49,7 +49,8 @@ impl Serialize for Secret {
 /// The keys of the schema registry that say nothing secret.
 const REGISTRY_KEYS: [&str; 4] = ["url", "user", "ca_file", "timeout"];
 
-/// True for the path of a value that may be a secret: every setting and secret of the plugin, headers that the host adds to its requests, who we are to the schema registry, and Kafka
+/// True for the path of a value that may be a secret: every setting and secret of the plugin, headers that the host adds to its requests,
+/// who we are to the schema registry, and Kafka
 /// properties that sound like it. Where there is no such key it may be one whose name was mistyped.
 pub(crate) fn is_secret_path(path: &str) -> bool {
     if path.starts_with("plugin.settings.") {
@@ -70,6 +71,15 @@ pub(crate) fn is_secret_path(path: &str) -> bool {
     property.is_some_and(|name| properties::is_secret(name) || is_mistyped(name))
 }
 
+/// Tables and lists that hold secrets. Where one is written as a text, by a variable or a flag for example, the text holds them too.
+const HOLDERS: [&str; 6] =
+    ["plugin", "plugin.settings", "plugin.secrets", "plugin.grants", "plugin.grants.http", "schema_registry"];
+
+/// True for a single value at this path that may hold a secret, whatever should stand there.
+pub(crate) fn may_hold_secrets(path: &str) -> bool {
+    HOLDERS.contains(&path) || is_secret_path(path)
+}
+
 /// True for an address that names a user in front of its host: with a password perhaps, which is refused and not shown either.
 pub(crate) fn names_a_user(path: &str, value: &Value) -> bool {
     let Value::Text(text) = value else { return false };
@@ -79,7 +89,8 @@ pub(crate) fn names_a_user(path: &str, value: &Value) -> bool {
 /// True when the words of `text` say that a secret is meant.
 pub(crate) fn sounds_secret(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
-    properties::is_secret(&text) || ["passwd", "token", "credential"].iter().any(|word| text.contains(word))
+    properties::is_secret(&text)
+        || ["passwd", "token", "credential", "authorization", "headers"].iter().any(|word| text.contains(word))
 }
 
 /// The message with what a hidden value says replaced by stars, also where only a part of it is quoted, as of a list.

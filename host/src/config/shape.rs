@@ -103,7 +103,7 @@ fn shown(path: &str, node: &Node) -> Option<String> {
         Value::Float(number) => number.to_string(),
         Value::Text(text) | Value::Loose(text) => format!("{text:?}"),
     };
-    let secret = node.hidden || secret::is_secret_path(path);
+    let secret = node.hidden || secret::may_hold_secrets(path);
     Some(if secret { STARS.to_owned() } else { scalar })
 }
 

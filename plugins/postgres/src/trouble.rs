@@ -51,9 +51,8 @@ impl Trouble {
                 told(message)
             )),
             // Lost connections, conflicts of transactions, resources, an operator, the system; a standby after a failover.
-            ("08" | "40" | "53" | "57" | "58" | "XX" | "26", _) | (_, "55P03" | "55006" | "25006" | "25P03") => {
-                Self::Passing(told(message))
-            }
+            ("08" | "40" | "53" | "57" | "58" | "XX" | "26", _)
+            | (_, "55P03" | "55006" | "25006" | "25P03" | "25P04") => Self::Passing(told(message)),
             // Values may stand in these words, in quotes.
             ("22" | "P0", _) => Self::Data(told(&without_quotes(message))),
             ("21" | "23" | "44" | "54", _) => Self::Data(told(message)),

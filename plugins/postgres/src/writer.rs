@@ -14,8 +14,8 @@ use crate::statement::Statements;
 use crate::store::{Constraints, Store};
 use crate::trouble::Trouble;
 
-/// How many records are written and committed at once while records to blame are looked for. Even if all of them are to blame,
-/// they fit into the time of a call.
+/// How many records are written and committed at once while records to blame are looked for. Where even these take longer than a call
+/// may, the next attempts take fewer.
 const SUSPECT_RECORDS: usize = 100;
 
 /// Writes batches to one table.
@@ -75,7 +75,7 @@ impl<'w> Job<'w> {
     async fn write(&mut self) -> Result<(), Failure> {
         if self.batch.attempt() > 1 {
             // All at once it may have taken longer than a call may, and would again.
-            let records = (self.settings.chunk_records >> (self.batch.attempt() - 2).min(16)).max(SUSPECT_RECORDS);
+            let records = (self.settings.chunk_records >> (self.batch.attempt() - 2).min(16)).max(1);
             return self.write_in_parts(records).await;
         }
         let trouble = match self.write_all().await {

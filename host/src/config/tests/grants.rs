@@ -79,6 +79,11 @@ fn secrets_of_grants_are_never_shown() {
         "grants.http = [{ url = \"https://me:hunter2@a.test\" }]",
         "secrets.dsn = { value = \"hunter2\", exposed = true }",
         "secrets.dsn = \"hunter2\"",
+        "secrets = \"hunter2\"",
+        "settings = \"hunter2\"",
+        "grants = \"hunter2\"",
+        "grants.http = \"hunter2\"",
+        "grants.http = [{ url = \"http://a\", headers = { authorization = \"hunter2\" \"x\" = 1 } }]",
         "secrets.dsn = { valeu = \"hunter2\" }",
     ];
     for more in cases {
@@ -89,6 +94,25 @@ fn secrets_of_grants_are_never_shown() {
             let Some(Place::File(spot)) = problem.place else { continue };
             let shown = spot.shown.map(|(line, _)| line).unwrap_or_default();
             assert!(!shown.contains("hunter2"), "{more}: {shown}");
+        }
+    }
+}
+
+/// A variable or a flag may hold a whole table.
+#[test]
+fn a_table_of_secrets_that_is_written_as_a_text_is_not_shown() {
+    let texts =
+        ["[{\"url\":\"http://a\",\"headers\":{\"authorization\":\"hunter2\"}}]", "{dsn={value=hunter2", "hunter2"];
+    for path in ["plugin.grants.http", "plugin.grants", "plugin.secrets", "plugin.settings", "plugin"] {
+        for text in texts {
+            if (path, text) == ("plugin.grants.http", "hunter2") {
+                continue; // It is taken for an address, which is shown.
+            }
+            let mut request = Request::new(Path::new("g.toml"), BTreeMap::new());
+            request.set(&format!("{path}={text}")).unwrap();
+            let told = load_text(GOOD.to_owned(), Notation::Toml, request)
+                .map_or_else(|error| error.to_string(), |_| String::new());
+            assert!(!told.contains("hunter2"), "{path}={text}: {told}");
         }
     }
 }
