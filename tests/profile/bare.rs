@@ -55,7 +55,8 @@ impl control::Host for State {
 pub(crate) fn contestant(bytes: &[u8], epochs: Epochs) -> impl FnMut() -> Duration + use<> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut config = Config::new();
-    config.epoch_interruption(epochs == Epochs::On).concurrency_support(false);
+    // As the product has it: no collector is built in.
+    config.epoch_interruption(epochs == Epochs::On).concurrency_support(false).gc_support(false);
     let engine = Engine::new(&config).unwrap();
     let component = Component::from_binary(&engine, bytes).unwrap();
     let mut linker = Linker::new(&engine);

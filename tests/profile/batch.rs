@@ -10,7 +10,7 @@ pub(crate) const VALUE_BYTES: usize = VALUE.len();
 
 /// What the plugin `count` reads.
 const VALUE: &str =
-    r#"{"id":"4711-0815-2342","customer":"Mill & Sons","currency":"EUR","total":1250,"note":"in two days"}"#;
+    r#"{"id":"4711-0815-2342","customer":"Mill & Sons","currency":"EUR","amount":1250,"note":"in 2 days"}"#;
 
 /// A batch like those that come from Kafka.
 pub(crate) struct Batch;

@@ -4,7 +4,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use gristmill_core::io::DeliveryId;
-use gristmill_core::outcome::Answer;
+use gristmill_core::outcome::{Answer, Outcome};
 use gristmill_guest::{
     Answered, Engine, EngineSettings, Instances, Job, Limits, Plugin, PluginSettings, Worker, WorkerSettings,
 };
@@ -45,7 +45,7 @@ pub(crate) fn contestant(bytes: &[u8], instance: Instance) -> impl FnMut() -> Du
         };
         worker.deliver(job).unwrap();
         let answered = answers.recv().unwrap();
-        assert!(matches!(answered.answer, Answer::Outcome(_)), "{:?}", answered.answer);
+        assert!(matches!(answered.answer, Answer::Outcome(Outcome::Ok { .. })), "{:?}", answered.answer);
         answered.facts.duration
     }
 }
