@@ -5,7 +5,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use std::vec;
 
 use gristmill_egress::denied::{Asked, Reason};
@@ -32,9 +32,6 @@ const TCP_CREATE: &str = "wasi:sockets/tcp-create-socket@0.2.12";
 /// So many sockets of an instance may be open at once, and as many connections that are read from or written to. Each is a file of the host's
 /// process, which has perhaps a thousand for all. A guest that wants more is told that there are no more, as a system would.
 const SOCKETS_MAX: usize = 64;
-
-/// How long a look-up may take. The time of the hand-over bounds it as well.
-const LOOK_UP_MAX: Duration = Duration::from_secs(2);
 
 /// What the sockets of one instance hang on. Clones share what was looked up.
 #[derive(Clone)]
@@ -90,7 +87,7 @@ impl Sockets {
         self.resolved.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    async fn look_up(self, name: String) -> Result<Vec<IpAddr>, ErrorCode> {
+    async fn look_up(self, name: String, deadline: Instant) -> Result<Vec<IpAddr>, ErrorCode> {
         let Some(egress) = &self.egress else {
             if let Ok(Host::Name(name)) = Host::parse(&name) {
                 let denied = Denied { asked: Asked::LookUp(name), reason: Reason::NotGranted };
@@ -98,7 +95,7 @@ impl Sockets {
             }
             return Err(ErrorCode::AccessDenied);
         };
-        let answer = egress.look_up(&name, Instant::now() + LOOK_UP_MAX).await.map_err(|error| self.failed(&error))?;
+        let answer = egress.look_up(&name, deadline).await.map_err(|error| self.failed(&error))?;
         self.resolved().remember(&answer);
         Ok(answer.addresses().to_vec())
     }
@@ -199,7 +196,8 @@ pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> 
     lookup.func_wrap("resolve-addresses", |mut store: Store<'_>, (network, name): (Resource<Network>, String)| {
         let state = store.data_mut();
         state.table().get(&network)?;
-        let lookup = Lookup::Running(spawn(state.sockets().clone().look_up(name)));
+        let deadline = Instant::now() + state.clock().time_left();
+        let lookup = Lookup::Running(spawn(state.sockets().clone().look_up(name, deadline)));
         Ok((Ok::<_, ErrorCode>(state.table().push(lookup)?),))
     })?;
     lookup.func_wrap(

@@ -242,9 +242,9 @@ impl<S: FnMut(Answered)> Desk<S> {
         let clock = CallClock::start(job.plugin.limits(), cancel, engine);
         let mut facts = CallFacts::default();
         let ran = if clock.is_cancelled() { None } else { Some(self.run(job, &clock, &mut facts)) };
-        self.clear_away();
         facts.duration = clock.elapsed();
         facts.busy = clock.busy();
+        self.clear_away();
         let mut emitted = Vec::new();
         let answer = match ran {
             None => Answer::Cancelled,
