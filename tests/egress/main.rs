@@ -12,6 +12,8 @@ mod certificates;
 mod granted;
 mod kept;
 mod looked_up;
+mod nameserver;
+mod namespace;
 mod rebinding;
 mod server;
 mod slow;

@@ -127,8 +127,13 @@ impl Grants {
 
     pub(crate) fn start(self) -> World {
         let book = Arc::new(self.book);
-        let egress = Egress::start(self.rules, OwnNetwork(Arc::clone(&book))).unwrap();
-        World { egress, book, guest: InFlight::default(), limits: Limits::default(), time: PATIENCE }
+        let network = OwnNetwork(Arc::clone(&book));
+        World::of(Egress::start(self.rules, network).unwrap(), book)
+    }
+
+    /// On another network, of which nothing is written down.
+    pub(crate) fn start_on(self, network: impl Network) -> World {
+        World::of(Egress::start(self.rules, network).unwrap(), Arc::default())
     }
 }
 
@@ -151,6 +156,10 @@ pub(crate) struct Answer {
 }
 
 impl World {
+    fn of(egress: Egress, book: Arc<Book>) -> Self {
+        Self { egress, book, guest: InFlight::default(), limits: Limits::default(), time: PATIENCE }
+    }
+
     pub(crate) async fn send<B>(&self, request: Request<B>) -> Result<Response<ResponseBody>, SendError>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,

@@ -202,7 +202,7 @@ pub(super) fn run(command: &mut Command) -> Result<String> {
     Ok(printed)
 }
 
-/// Whether a line such as `partition: orders-0	low_watermark: 60` says that a partition begins at this offset.
+/// Whether a line such as `partition: orders-0 low_watermark: 60` says that a partition begins at this offset.
 fn says_deleted(printed: &str, topic: &str, partition: i32, offset: i64) -> bool {
     let wanted =
         ["partition:".to_owned(), format!("{topic}-{partition}"), "low_watermark:".to_owned(), offset.to_string()];
