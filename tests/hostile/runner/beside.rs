@@ -7,8 +7,9 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use gristmill_guest::{Plugin, PluginSettings};
+use gristmill_guest::{Compile, CompileLimits, Engine, EngineSettings, Plugin, PluginSettings};
 use gristmill_kafka::{MockCluster, MockRecord};
+use gristmill_tests::bombs;
 
 use crate::corpus::{Corpus, Row};
 use crate::guests;
@@ -20,8 +21,14 @@ use crate::table::percentile;
 const TOPIC: &str = "orders";
 const PARTITIONS: i32 = 4;
 
-/// Windows of each kind.
+/// Windows with guests, and as many quiet ones.
 const WINDOWS: usize = 6;
+
+/// Windows in which a plugin is compiled that would never be done, and as many quiet ones.
+const WINDOWS_OF_BOMBS: usize = 3;
+
+/// The processor time after which such a compilation is ended: less than a host allows, since a window is as long.
+const BOMB_CPU: Duration = Duration::from_secs(4);
 
 /// How often records are produced.
 const BEAT: Duration = Duration::from_millis(10);
@@ -41,8 +48,8 @@ pub(crate) enum Pace {
     FlatOut,
 }
 
-/// Runs the corpus beside the neighbour. Says what came of it; true when the neighbour kept its throughput (which is nobody's promise
-/// where it computes without a pause) and was never lost to its group, and every guest ended as it should.
+/// Runs the corpus beside the neighbour, then bombs for the compiler. Says what came of it; true when the neighbour kept its throughput
+/// (which is nobody's promise where it computes without a pause) and was never lost to its group, and everything ended as it should.
 pub(crate) fn run(corpus: &Corpus, pace: Pace, mut say: impl FnMut(&str)) -> bool {
     let cluster = MockCluster::start(1).unwrap_or_else(|error| panic!("{error}"));
     cluster.create_topic(TOPIC, PARTITIONS).unwrap_or_else(|error| panic!("{error}"));
@@ -61,9 +68,13 @@ pub(crate) fn run(corpus: &Corpus, pace: Pace, mut say: impl FnMut(&str)) -> boo
             assert!(begun.elapsed() < START_MAX, "the neighbour commits nothing");
             std::thread::sleep(BEAT);
         }
-        let watched = watch(&rows, &known);
+        let (guests, bombs) = (watch(&rows, &known), watch_bombs(&known));
         drop(end);
-        judge(pace, &watched, &known, &mut say)
+        let kept = [guests, bombs].map(|watched| judge(pace, &watched, &mut say));
+        let troubles = known.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        troubles.iter().for_each(|words| say(&format!("NOT: {words}")));
+        say(&format!("the neighbour had {} troubles with its group or its plugin", troubles.len()));
+        kept == [true; 2] && troubles.is_empty()
     })
 }
 
@@ -85,33 +96,69 @@ struct Seen {
     took_ms: Vec<f64>,
 }
 
-/// What was seen in all.
-#[derive(Default)]
+/// What was seen beside one kind of trouble.
 struct Watched {
+    /// The trouble.
+    what: &'static str,
     quiet: Seen,
     beside: Seen,
-    guests: usize,
+    count: usize,
     wrong: Vec<String>,
+}
+
+impl Watched {
+    fn beside(what: &'static str) -> Self {
+        Self { what, quiet: Seen::default(), beside: Seen::default(), count: 0, wrong: Vec::new() }
+    }
+
+    /// Watches the neighbour while the trouble lasts, and for as long again without it.
+    fn window(&mut self, known: &Known, trouble: impl FnOnce(&mut Self)) {
+        let mut window = Window::open(known);
+        trouble(self);
+        let length = window.began.elapsed();
+        window.close(known, &mut self.beside);
+        window = Window::open(known);
+        std::thread::sleep(length);
+        window.close(known, &mut self.quiet);
+    }
 }
 
 /// Lets hostile windows and quiet ones of the same length take turns.
 fn watch(rows: &[(&Row, Runner)], known: &Known) -> Watched {
-    let mut watched = Watched::default();
+    let mut watched = Watched::beside("guests");
     let mut mill = Mill::start();
     for share in rows.chunks(rows.len().div_ceil(WINDOWS)) {
-        let mut window = Window::open(known);
-        for (row, runner) in share {
-            let end = runner.run(&mut mill);
-            watched.guests += 1;
-            if !row.expects(&end.class) {
-                watched.wrong.push(format!("{} {}: {} {}", row.id, row.name(), end.class, end.says));
+        watched.window(known, |watched| {
+            for (row, runner) in share {
+                let end = runner.run(&mut mill);
+                watched.count += 1;
+                if !row.expects(&end.class) {
+                    watched.wrong.push(format!("{} {}: {} {}", row.id, row.name(), end.class, end.says));
+                }
             }
-        }
-        let length = window.began.elapsed();
-        window.close(known, &mut watched.beside);
-        window = Window::open(known);
-        std::thread::sleep(length);
-        window.close(known, &mut watched.quiet);
+        });
+    }
+    watched
+}
+
+/// T-20: the same with bombs for the compiler, which works in a child, as it does for a host.
+fn watch_bombs(known: &Known) -> Watched {
+    let program = xtask::host::binary().unwrap_or_else(|error| panic!("{error:#}"));
+    let limits = CompileLimits { cpu: BOMB_CPU, ..CompileLimits::STRICT };
+    let compile = Compile::Worker { program, limits, cache: None };
+    let engine = Engine::new(&EngineSettings { compile, ..EngineSettings::default() });
+    let engine = engine.unwrap_or_else(|error| panic!("{error}"));
+    let bomb = bombs::of_time(20_000);
+    let mut watched = Watched::beside("compile bombs");
+    for _ in 0..WINDOWS_OF_BOMBS {
+        watched.window(known, |watched| {
+            watched.count += 1;
+            match Plugin::load(&engine, "bomb", &bomb, &PluginSettings::default()) {
+                Err(error) if error.to_string().contains("compile limit") => {}
+                Err(error) => watched.wrong.push(error.to_string()),
+                Ok(_) => watched.wrong.push("a bomb was compiled".to_owned()),
+            }
+        });
     }
     watched
 }
@@ -136,24 +183,21 @@ impl Window {
     }
 }
 
-fn judge(pace: Pace, watched: &Watched, known: &Known, say: &mut impl FnMut(&str)) -> bool {
-    let Watched { quiet, beside, guests, wrong } = watched;
+fn judge(pace: Pace, watched: &Watched, say: &mut impl FnMut(&str)) -> bool {
+    let Watched { what, quiet, beside, count, wrong } = watched;
     let (before, now) = (median(&quiet.rates), median(&beside.rates));
-    let troubles = known.troubles.lock().unwrap_or_else(PoisonError::into_inner);
     say(&format!(
-        "{pace:?}: {guests} guests beside a neighbour that commits {before:.0} records/s without them and {now:.0} with them, {:.0} %; \
-         its hand-overs take p50 {:.1} ms, p99 {:.1} ms without and p50 {:.1} ms, p99 {:.1} ms with them; {} of the guests wrong; {} \
-         troubles of its own",
+        "{pace:?}: {count} {what} beside a neighbour that commits {before:.0} records/s without them and {now:.0} with them, {:.0} %; \
+         its hand-overs take p50 {:.1} ms, p99 {:.1} ms without and p50 {:.1} ms, p99 {:.1} ms with them; {} of the {what} wrong",
         100.0 * now / before,
         figure(&quiet.took_ms, 50),
         figure(&quiet.took_ms, 99),
         figure(&beside.took_ms, 50),
         figure(&beside.took_ms, 99),
         wrong.len(),
-        troubles.len(),
     ));
-    wrong.iter().chain(troubles.iter()).for_each(|words| say(&format!("NOT: {words}")));
-    (pace == Pace::FlatOut || now >= KEPT_MIN * before) && wrong.is_empty() && troubles.is_empty()
+    wrong.iter().for_each(|words| say(&format!("NOT: {words}")));
+    (pace == Pace::FlatOut || now >= KEPT_MIN * before) && wrong.is_empty()
 }
 
 fn median(rates: &[f64]) -> f64 {

@@ -25,8 +25,13 @@ const PATIENCE: Duration = Duration::from_secs(50);
 /// How much later than its limit a guest may end where the machine does other things as well.
 const LATE_MAX_MS: f64 = 1_500.0;
 
-/// Runs the whole corpus in crowds. Says what is not as it should be, then the sum; true when all of it is.
-pub(crate) fn run(corpus: &Corpus, mut say: impl FnMut(&str)) -> bool {
+/// The same for 99 of 100 on a quiet machine, which the long form holds. The aim is 100 ms; it is missed by a guest whose fill of 60 MiB
+/// nobody can interrupt: on a thirty-second of a core that takes three of its turns.
+const LATE_P99_MS: f64 = 150.0;
+
+/// Runs the whole corpus in crowds. Says what is not as it should be, then the sum; true when all of it is, on a quiet machine where that
+/// is asked for.
+pub(crate) fn run(corpus: &Corpus, quiet: bool, mut say: impl FnMut(&str)) -> bool {
     let engine = mill::engine();
     let ordinary = mill::ordinary(&engine);
     let (endless, ending): (Vec<&Row>, Vec<&Row>) = corpus.row.iter().partition(|row| row.until.is_some());
@@ -83,7 +88,7 @@ pub(crate) fn run(corpus: &Corpus, mut say: impl FnMut(&str)) -> bool {
         percentile(&late, 99),
         percentile(&late, 100),
     ));
-    wrong == 0
+    wrong == 0 && !(quiet && percentile(&late, 99) > LATE_P99_MS)
 }
 
 fn limits(row: &Row) -> Limits {

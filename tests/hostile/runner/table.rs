@@ -11,9 +11,11 @@ use crate::corpus::{Corpus, Row, Until};
 use crate::memory::milliseconds;
 use crate::row::Report;
 
-/// How much later than its limit of the wall clock a guest may end on a machine that does other things as well. The figure to
-/// reach on a quiet one, 25 ms for 99 of 100, stands below the table.
+/// How much later than its limit of the wall clock a guest may end on a machine that does other things as well.
 const LATE_MAX_MS: f64 = 1_000.0;
+
+/// The same for 99 of 100 on a quiet machine, which the long form holds.
+const LATE_P99_MS: f64 = 25.0;
 
 /// How much more processor time than it may a guest may use, whatever else the machine does.
 const MORE_MAX_MS: f64 = 100.0;
@@ -21,8 +23,9 @@ const MORE_MAX_MS: f64 = 100.0;
 /// A process grows by this much without a cause that can be named: what an allocator keeps, and pages of code.
 const NOISE_BYTES: u64 = 4 << 20;
 
-/// Runs all rows whose names hold `filter`. Gives the table, and whether all of it is as it should be.
-pub(crate) fn run(corpus: &Corpus, rounds: usize, filter: &str, mut say: impl FnMut(&str)) -> bool {
+/// Runs all rows whose names hold `filter`. Gives the table, and whether all of it is as it should be, on a quiet machine where that is
+/// asked for.
+pub(crate) fn run(corpus: &Corpus, rounds: usize, filter: &str, quiet: bool, mut say: impl FnMut(&str)) -> bool {
     say(&format!(
         "{:<14} {:<44} {:<16} {:<10} {:>8} {:>8} {:>9} {:>9}",
         "id", "guest", "expected", "got", "p50 ms", "p99 ms", "grew MiB", "may MiB"
@@ -49,13 +52,13 @@ pub(crate) fn run(corpus: &Corpus, rounds: usize, filter: &str, mut say: impl Fn
     late.sort_by(f64::total_cmp);
     say(&format!(
         "\n{count} guests, {rounds} times each: {wrong} not as they should be; {} ends by a limit of time, later than it by \
-         p50 {:.1} ms, p99 {:.1} ms, {:.1} ms at most (to reach on a quiet machine: p99 25 ms)",
+         p50 {:.1} ms, p99 {:.1} ms, {:.1} ms at most (to reach on a quiet machine: p99 {LATE_P99_MS} ms)",
         late.len(),
         percentile(&late, 50),
         percentile(&late, 99),
         percentile(&late, 100),
     ));
-    count > 0 && wrong == 0
+    count > 0 && wrong == 0 && !(quiet && percentile(&late, 99) > LATE_P99_MS)
 }
 
 /// This program, also where it was built anew meanwhile.
