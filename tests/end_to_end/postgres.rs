@@ -3,8 +3,10 @@
 
 mod hosts;
 mod refusals;
+mod relay;
 mod rows;
 mod servers;
+mod strangers;
 
 use gristmill_plugin::{Effects, Fixture, FixtureRecord, Outcome, run_batch};
 use gristmill_postgres::{Settings, Writer};

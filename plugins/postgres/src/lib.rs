@@ -7,6 +7,7 @@
 //! key keeps from happening.
 
 mod cell;
+mod greeting;
 mod instant;
 mod place;
 mod rows;

@@ -2,27 +2,34 @@
 //!
 //! It must not know records.
 
-use std::io::ErrorKind;
-use std::net::{SocketAddr, ToSocketAddrs as _};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr as _;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgSslMode};
 use sqlx::query::Query;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Executor as _, Postgres};
+use tokio::time::timeout;
 
 use crate::cell::{Cell, Kind};
+use crate::greeting::{Unmet, greet};
 use crate::rows::Row;
 use crate::trouble::Trouble;
 
 /// What the database calls us, where the URL gives no name.
 const APPLICATION: &str = "gristmill";
 
+/// A kept connection that does not begin a transaction within so long is taken for dead: a firewall that forgot it lets packets vanish,
+/// and nobody is told.
+const KEPT_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
+
 /// A database and, where there is one, the connection to it.
 pub(crate) struct Store {
     options: PgConnectOptions,
     connection: Option<PgConnection>,
+    /// Host and port, as errors name them.
+    at: String,
 }
 
 /// When constraints are looked at that the table defers to the end of a transaction.
@@ -55,56 +62,73 @@ impl Store {
             Some(_) => options,
             None => options.application_name(APPLICATION),
         };
-        Ok(Self { options, connection: None })
+        let at = place(host(&options), options.get_port());
+        Ok(Self { options, connection: None, at })
     }
 
-    /// Begins a transaction whose statements end in `limit`, on the connection that was kept or on a new one.
-    pub(crate) async fn begin(&mut self, limit: Duration, constraints: Constraints) -> Result<(), Trouble> {
-        let constraints = match constraints {
-            Constraints::AsDeclared => "",
-            Constraints::AtOnce => "; set constraints all immediate",
-        };
-        let begin = format!("begin; set local statement_timeout = {}{constraints}", limit.as_millis().max(1));
+    /// The database's host and port, as errors name them.
+    pub(crate) fn at(&self) -> &str {
+        &self.at
+    }
+
+    /// Begins a transaction whose statements end before `until`, on the connection that was kept or on a new one.
+    pub(crate) async fn begin(&mut self, until: Instant, constraints: Constraints) -> Result<(), Trouble> {
         if let Some(connection) = &mut self.connection {
             // A connection that died meanwhile is found out here: nothing was asked of it yet, so nothing is lost with it.
-            match connection.execute(AssertSqlSafe(begin.clone())).await {
-                Ok(_) => return Ok(()),
-                Err(_) => self.connection = None,
+            let limit = (left(until) / 4).min(KEPT_ANSWERS_WITHIN);
+            match timeout(limit, connection.execute(AssertSqlSafe(begin(until, constraints)))).await {
+                Ok(Ok(_)) => return Ok(()),
+                Ok(Err(_)) | Err(_) => self.connection = None,
             }
         }
-        let mut connection = self.connect().await?;
-        connection.execute(AssertSqlSafe(begin)).await.map_err(|error| Trouble::of(&error))?;
+        let mut connection = self.connect(&self.addresses()?, until).await?;
+        let begun = connection.execute(AssertSqlSafe(begin(until, constraints))).await;
+        begun.map_err(|error| Trouble::of(&error, &self.at))?;
         self.connection = Some(connection);
         Ok(())
     }
 
-    /// Connects to the first address that takes us.
-    async fn connect(&self) -> Result<PgConnection, Trouble> {
+    /// Connects to the first of the addresses that takes us. Each gets a share of the time, so that one from which nothing comes back
+    /// leaves some to the others, and the last one some to the work.
+    async fn connect(&self, addresses: &[SocketAddr], until: Instant) -> Result<PgConnection, Trouble> {
         let mut trouble = None;
-        for address in self.addresses()? {
-            let options = self.options.clone().host(&address.ip().to_string()).port(address.port());
-            match options.connect().await {
-                Ok(connection) => return Ok(connection),
-                Err(error) => trouble = Some(Trouble::of(&error)),
-            }
+        for (shares, address) in (2..=addresses.len() + 1).rev().zip(addresses) {
+            let limit = left(until) / u32::try_from(shares).unwrap_or(u32::MAX);
+            let at = self.place_of(*address);
+            trouble = Some(match timeout(limit, self.connect_to(*address, &at)).await {
+                Ok(Ok(connection)) => return Ok(connection),
+                Ok(Err(trouble)) => trouble,
+                Err(_) => Trouble::Passing(format!("nothing answered at {at} within {}", told(limit))),
+            });
         }
-        Err(trouble.unwrap_or_else(|| Trouble::Passing(format!("the name {} has no address", self.options.get_host()))))
+        Err(trouble
+            .unwrap_or_else(|| Trouble::Passing(format!("the name of the database at {} has no address", self.at))))
+    }
+
+    async fn connect_to(&self, address: SocketAddr, at: &str) -> Result<PgConnection, Trouble> {
+        greet(address, &self.options).await.map_err(|unmet: Unmet| Trouble::of_greeting(&unmet, at))?;
+        let options = self.options.clone().host(&address.ip().to_string()).port(address.port());
+        options.connect().await.map_err(|error| Trouble::of(&error, at))
     }
 
     /// The addresses of the host. Looked up here and by no runtime: those do it on a thread, of which a plugin has one.
     fn addresses(&self) -> Result<Vec<SocketAddr>, Trouble> {
-        let host = self.options.get_host().trim_start_matches('[').trim_end_matches(']');
-        let addresses = (host, self.options.get_port()).to_socket_addrs();
-        addresses.map(Iterator::collect).map_err(|error| match error.kind() {
-            ErrorKind::PermissionDenied => Trouble::of(&sqlx::Error::Io(error)),
-            _ => Trouble::Passing(format!("the address of {host} is not to be had: {error}")),
-        })
+        let addresses = (host(&self.options), self.options.get_port()).to_socket_addrs();
+        addresses.map(Iterator::collect).map_err(|error| Trouble::of_look_up(&error, &self.at))
+    }
+
+    /// Host and port, and which of the host's addresses it is.
+    fn place_of(&self, address: SocketAddr) -> String {
+        if host(&self.options).parse::<IpAddr>().is_ok() {
+            return self.at.clone();
+        }
+        format!("{} ({})", self.at, address.ip())
     }
 
     /// Runs a statement without parameters in the transaction.
     pub(crate) async fn run(&mut self, sql: &'static str) -> Result<(), Trouble> {
         let done = self.connection()?.execute(sql).await;
-        done.map(drop).map_err(|error| Trouble::of(&error))
+        done.map(drop).map_err(|error| Trouble::of(&error, &self.at))
     }
 
     /// Runs a statement with an array for each column of the rows.
@@ -117,11 +141,12 @@ impl Store {
             query = bind(query, column, *kind, rows);
         }
         let done = query.execute(self.connection()?).await;
-        done.map(drop).map_err(|error| Trouble::of(&error))
+        done.map(drop).map_err(|error| Trouble::of(&error, &self.at))
     }
 
     fn connection(&mut self) -> Result<&mut PgConnection, Trouble> {
-        self.connection.as_mut().ok_or_else(|| Trouble::Passing("there is no connection to the database".to_owned()))
+        let none = || Trouble::Passing(format!("there is no connection to the database at {}", self.at));
+        self.connection.as_mut().ok_or_else(none)
     }
 
     /// Gives the transaction up. The connection is kept where the database still answers, and dropped where it does not.
@@ -135,6 +160,33 @@ impl Store {
     pub(crate) fn drop_connection(&mut self) {
         self.connection = None;
     }
+}
+
+/// The statements with which a transaction begins whose statements end before `until`.
+fn begin(until: Instant, constraints: Constraints) -> String {
+    let constraints = match constraints {
+        Constraints::AsDeclared => "",
+        Constraints::AtOnce => "; set constraints all immediate",
+    };
+    format!("begin; set local statement_timeout = {}{constraints}", left(until).as_millis().max(1))
+}
+
+fn left(until: Instant) -> Duration {
+    until.saturating_duration_since(Instant::now())
+}
+
+/// A time in words.
+pub(crate) fn told(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+/// The host, without the brackets that a URL has around some addresses.
+fn host(options: &PgConnectOptions) -> &str {
+    options.get_host().trim_start_matches('[').trim_end_matches(']')
+}
+
+fn place(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
 /// Adds a column of the rows to a statement, as an array.
@@ -161,6 +213,9 @@ fn bind<'q>(
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+    use std::net::TcpListener;
+
     use super::*;
 
     #[test]
@@ -187,7 +242,44 @@ mod tests {
         for (url, address) in
             [("postgres://u@[::1]:5433/d", "[::1]:5433"), ("postgres://u@127.0.0.1/d", "127.0.0.1:5432")]
         {
-            assert_eq!(Store::new(url).unwrap().addresses().unwrap(), [address.parse().unwrap()]);
+            let store = Store::new(url).unwrap();
+            let parsed = address.parse().unwrap();
+            assert_eq!(store.addresses().unwrap(), [parsed]);
+            assert_eq!((store.at(), store.place_of(parsed).as_str()), (address, address));
         }
+        let store = Store::new("postgres://u:secret@db.internal/d").unwrap();
+        assert_eq!(store.place_of("10.0.0.3:5432".parse().unwrap()), "db.internal:5432 (10.0.0.3)");
+    }
+
+    /// Listens, and has the system take connections that nobody ever looks at.
+    fn mute() -> TcpListener {
+        TcpListener::bind("127.0.0.1:0").unwrap()
+    }
+
+    #[test]
+    fn an_address_from_which_nothing_comes_back_leaves_time_to_the_others() {
+        let (dead, alive) = (mute(), mute());
+        let addresses = [dead.local_addr().unwrap(), alive.local_addr().unwrap()];
+        let refusing = std::thread::spawn(move || {
+            let mut stream = alive.accept().unwrap().0;
+            stream.write_all(b"SSH-2.0-mill\r\n").unwrap();
+            // Until the other side has read it and hangs up.
+            drop(stream.read_to_end(&mut Vec::new()));
+        });
+        let store = Store::new("postgres://u@db.internal/d").unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let begun = Instant::now();
+        let connected = |addresses: &[SocketAddr]| {
+            let until = Instant::now() + Duration::from_millis(900);
+            runtime.block_on(store.connect(addresses, until)).map(drop).unwrap_err()
+        };
+        let Trouble::Passing(reason) = connected(&addresses) else { panic!("not passing") };
+        let words = "what answers at db.internal:5432 (127.0.0.1) does not speak PostgreSQL's protocol";
+        assert!(reason.starts_with(words) && reason.ends_with(r#"begins with "SSH-2.0-mill\r\n""#), "{reason}");
+        refusing.join().unwrap();
+        let Trouble::Passing(reason) = connected(&addresses[..1]) else { panic!("not passing") };
+        let words = "nothing answered at db.internal:5432 (127.0.0.1) within 0.4 s";
+        assert_eq!(reason, words);
+        assert!(begun.elapsed() < Duration::from_secs(30), "{:?}", begun.elapsed());
     }
 }

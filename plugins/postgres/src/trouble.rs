@@ -2,10 +2,12 @@
 //!
 //! It must not know what was being done.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 
 use gristmill_plugin::{Failure, Retry, fatal};
 use sqlx::postgres::PgDatabaseError;
+
+use crate::greeting::Unmet;
 
 /// How much of the database's own words is told.
 const WORDS_CHARS_MAX: usize = 300;
@@ -22,28 +24,62 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
-    pub(crate) fn of(error: &sqlx::Error) -> Self {
+    /// What an error of the driver means. `at` is the database's host and port.
+    pub(crate) fn of(error: &sqlx::Error, at: &str) -> Self {
         match error {
             sqlx::Error::Database(error) => {
                 let postgres = error.try_downcast_ref::<PgDatabaseError>();
-                Self::by_code(error.code().as_deref().unwrap_or_default(), error.message(), postgres.and_then(PgDatabaseError::hint))
+                let hint = postgres.and_then(PgDatabaseError::hint);
+                Self::by_code(error.code().as_deref().unwrap_or_default(), error.message(), hint, at)
             }
-            sqlx::Error::Io(error) if error.kind() == ErrorKind::PermissionDenied => Self::Lasting(
-                "the host does not let this plugin reach the database: name its host and port in tcp of [plugin.grants], and \
-                 its range in addresses where that is a private one"
-                    .to_owned(),
-            ),
-            sqlx::Error::Io(error) => Self::Passing(format!("the connection to the database broke: {error}")),
-            sqlx::Error::Configuration(error) => Self::Lasting(format!("the setting database_url makes no sense: {error}")),
-            sqlx::Error::Tls(error) => Self::Lasting(format!("the database wants TLS, which this plugin does not speak: {error}")),
-            other => Self::Passing(format!("the database was not understood: {other}")),
+            sqlx::Error::Io(error) if error.kind() == ErrorKind::PermissionDenied => Self::denied(at),
+            sqlx::Error::Io(error) => Self::Passing(format!("the connection to the database at {at} broke: {error}")),
+            sqlx::Error::Configuration(error) => {
+                Self::Lasting(format!("the setting database_url makes no sense: {error}"))
+            }
+            sqlx::Error::Tls(error) => {
+                Self::Lasting(format!("the database at {at} wants TLS, which this plugin does not speak: {error}"))
+            }
+            other => Self::Passing(format!("the database at {at} was not understood: {other}")),
         }
     }
 
+    /// Why there was no database at `at`. All but a denial may pass: something else answers for a database that moves or starts, too.
+    pub(crate) fn of_greeting(unmet: &Unmet, at: &str) -> Self {
+        match unmet {
+            Unmet::Io(error) if error.kind() == ErrorKind::PermissionDenied => Self::denied(at),
+            Unmet::Io(error) => Self::Passing(format!("there is no connection to the database at {at}: {error}")),
+            Unmet::Mute => Self::Passing(format!(
+                "what answers at {at} hung up without a word: if that is no PostgreSQL, correct host and port in database_url"
+            )),
+            Unmet::Foreign(words) => Self::Passing(format!(
+                "what answers at {at} does not speak PostgreSQL's protocol, correct host and port in database_url; what it says \
+                 begins with \"{words}\""
+            )),
+        }
+    }
+
+    /// Why the addresses of a host are not to be had.
+    pub(crate) fn of_look_up(error: &io::Error, at: &str) -> Self {
+        match error.kind() {
+            ErrorKind::PermissionDenied => Self::denied(at),
+            _ => Self::Passing(format!("the address of the database at {at} is not to be had: {error}")),
+        }
+    }
+
+    fn denied(at: &str) -> Self {
+        Self::Lasting(format!(
+            "the host does not let this plugin reach the database at {at}: name its host and port in tcp of [plugin.grants], and \
+             its range in addresses where that is a private one"
+        ))
+    }
+
     /// By the five characters of an SQLSTATE, the first two of which are its class.
-    fn by_code(code: &str, message: &str, hint: Option<&str>) -> Self {
+    fn by_code(code: &str, message: &str, hint: Option<&str>, at: &str) -> Self {
         let class = code.get(..2).unwrap_or_default();
-        let told = |words: &str| format!("the database says: {} (SQLSTATE {code})", short(words));
+        let told = |words: &str| format!("the database at {at} says: {} (SQLSTATE {code})", short(words));
+        // The reason of a record goes to others than those who run this, and every database would refuse it.
+        let of_record = |words: &str| format!("the database says: {} (SQLSTATE {code})", short(words));
         match (class, code) {
             (_, "57014") => Self::Passing(format!(
                 "the database took longer than the batch may take: a smaller batch or a longer time in [plugin.limits] helps \
@@ -54,8 +90,8 @@ impl Trouble {
             ("08" | "40" | "53" | "57" | "58" | "XX" | "26", _)
             | (_, "55P03" | "55006" | "25006" | "25P03" | "25P04") => Self::Passing(told(message)),
             // Values may stand in these words, in quotes.
-            ("22" | "P0", _) => Self::Data(told(&without_quotes(message))),
-            ("21" | "23" | "44" | "54", _) => Self::Data(told(message)),
+            ("22" | "P0", _) => Self::Data(of_record(&without_quotes(message))),
+            ("21" | "23" | "44" | "54", _) => Self::Data(of_record(message)),
             _ => Self::Lasting(format!("{}{}", told(message), way_out(class, code, hint))),
         }
     }
@@ -111,28 +147,33 @@ mod tests {
 
     use super::*;
 
+    const AT: &str = "db:5432";
+
     #[test]
     fn what_time_may_heal_is_passing() {
         for code in ["08006", "40001", "40P01", "53300", "57P01", "57P03", "57014", "58030", "55P03", "25006", "XX000"]
         {
-            assert!(matches!(Trouble::by_code(code, "m", None), Trouble::Passing(_)), "{code}");
+            assert!(matches!(Trouble::by_code(code, "m", None, AT), Trouble::Passing(_)), "{code}");
         }
         let broken = sqlx::Error::Io(io::Error::from(ErrorKind::ConnectionReset));
-        assert!(matches!(Trouble::of(&broken), Trouble::Passing(reason) if reason.contains("connection")));
+        assert!(
+            matches!(Trouble::of(&broken, AT), Trouble::Passing(reason) if reason.contains("the connection to the database at db:5432 broke"))
+        );
     }
 
     #[test]
     fn what_a_record_is_to_blame_for_is_data_and_its_values_are_not_shown() {
         for code in ["22003", "22P02", "23502", "23505", "23514", "21000", "54000", "P0001"] {
-            assert!(matches!(Trouble::by_code(code, "m", None), Trouble::Data(_)), "{code}");
+            assert!(matches!(Trouble::by_code(code, "m", None, AT), Trouble::Data(_)), "{code}");
         }
-        let Trouble::Data(told) = Trouble::by_code("22P02", "invalid input syntax for type inet: \"sec\"ret\"", None)
+        let Trouble::Data(told) =
+            Trouble::by_code("22P02", "invalid input syntax for type inet: \"sec\"ret\"", None, AT)
         else {
             panic!("no data")
         };
         assert_eq!(told, "the database says: invalid input syntax for type inet: \"…\" (SQLSTATE 22P02)");
         assert!(
-            matches!(Trouble::by_code("23514", "violates \"c\"", None), Trouble::Data(told) if told.contains("\"c\""))
+            matches!(Trouble::by_code("23514", "violates \"c\"", None, AT), Trouble::Data(told) if told.contains("\"c\""))
         );
     }
 
@@ -147,16 +188,37 @@ mod tests {
             ("42P10", "unique index"),
             ("42883", "; try a cast"),
         ] {
-            let trouble = Trouble::by_code(code, "m", Some("try a cast"));
-            assert!(matches!(&trouble, Trouble::Lasting(told) if told.contains(words)), "{trouble:?}");
+            let trouble = Trouble::by_code(code, "m", Some("try a cast"), AT);
+            assert!(
+                matches!(&trouble, Trouble::Lasting(told) if told.contains(words) && told.contains(AT)),
+                "{trouble:?}"
+            );
         }
         let denied = sqlx::Error::Io(io::Error::from(ErrorKind::PermissionDenied));
-        assert!(matches!(Trouble::of(&denied), Trouble::Lasting(told) if told.contains("tcp of [plugin.grants]")));
+        assert!(
+            matches!(Trouble::of(&denied, AT), Trouble::Lasting(told) if told.contains("db:5432: name its host and port in tcp of [plugin.grants]"))
+        );
+    }
+
+    #[test]
+    fn who_is_no_database_is_told_by_its_place_and_its_own_words() {
+        let foreign = Trouble::of_greeting(&Unmet::Foreign("SSH-2.0".to_owned()), AT);
+        let words = "what answers at db:5432 does not speak PostgreSQL's protocol, correct host and port in database_url; what it \
+                     says begins with \"SSH-2.0\"";
+        assert_eq!(foreign, Trouble::Passing(words.to_owned()));
+        for unmet in [Unmet::Mute, Unmet::Io(io::Error::from(ErrorKind::ConnectionRefused))] {
+            let trouble = Trouble::of_greeting(&unmet, AT);
+            assert!(matches!(&trouble, Trouble::Passing(told) if told.contains(AT)), "{trouble:?}");
+        }
+        let denied = io::Error::from(ErrorKind::PermissionDenied);
+        for trouble in [Trouble::of_look_up(&denied, AT), Trouble::of_greeting(&Unmet::Io(denied), AT)] {
+            assert!(matches!(&trouble, Trouble::Lasting(told) if told.contains("[plugin.grants]")), "{trouble:?}");
+        }
     }
 
     #[test]
     fn long_words_are_cut() {
-        let Trouble::Lasting(told) = Trouble::by_code("42601", &"x".repeat(10_000), None) else {
+        let Trouble::Lasting(told) = Trouble::by_code("42601", &"x".repeat(10_000), None, AT) else {
             panic!("not lasting")
         };
         assert!(told.len() < 400, "{}", told.len());

@@ -2,7 +2,7 @@
 //!
 //! It must not know how the database is reached.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use gristmill_plugin::{Batch, Failure, Record, Retry};
 use tokio::runtime::Runtime;
@@ -11,7 +11,7 @@ use crate::cell::Kind;
 use crate::rows::{self, Row};
 use crate::settings::Settings;
 use crate::statement::Statements;
-use crate::store::{Constraints, Store};
+use crate::store::{self, Constraints, Store};
 use crate::trouble::Trouble;
 
 /// How many records are written and committed at once while records to blame are looked for. Where even these take longer than a call
@@ -57,7 +57,8 @@ impl Writer {
         ended.unwrap_or_else(|_| {
             // Dropped in the middle of a statement: the connection is of no use any more.
             store.drop_connection();
-            Err(Retry::now().because(format!("the database did not answer within {limit:?}")))
+            let (at, limit) = (store.at(), store::told(limit));
+            Err(Retry::now().because(format!("the database at {at} did not answer within {limit}")))
         })
     }
 }
@@ -96,7 +97,7 @@ impl<'w> Job<'w> {
         for chunk in records.chunks(self.settings.chunk_records) {
             let rows = self.rows(chunk);
             if !rows.is_empty() && !begun {
-                self.store.begin(self.time_left(), Constraints::AsDeclared).await?;
+                self.store.begin(self.until(), Constraints::AsDeclared).await?;
                 begun = true;
             }
             self.write_rows(&rows).await?;
@@ -133,7 +134,7 @@ impl<'w> Job<'w> {
         if rows.is_empty() {
             return Ok(());
         }
-        self.store.begin(self.time_left(), Constraints::AtOnce).await?;
+        self.store.begin(self.until(), Constraints::AtOnce).await?;
         // What is still to be written, the first on top; halved until what is refused is one row.
         let mut left = vec![rows.as_slice()];
         while let Some(rows) = left.pop() {
@@ -177,8 +178,8 @@ impl<'w> Job<'w> {
         self.store.run_over(&self.statements.write, all, &write).await
     }
 
-    /// What a statement may take: less than what the call may, so that the database gives up before we do.
-    fn time_left(&self) -> Duration {
-        self.batch.time_left() * 8 / 10
+    /// When statements have to end: before the call has to, so that the database gives up before we do.
+    fn until(&self) -> Instant {
+        Instant::now() + self.batch.time_left() * 8 / 10
     }
 }

@@ -40,9 +40,11 @@ fn a_server_that_is_down_is_worth_a_wait_and_nothing_is_lost_when_it_is_back() {
     let server = Postgres::start().unwrap();
     let mut table = Table::on(&server, ORDERS_TABLE, &ORDERS);
     assert_eq!(table.done(vec![order(1, "a")]), []);
+    let log = server.log_tail();
+    assert!(log.trim_end().ends_with("ready to accept connections"), "the look at who answers is a line: {log}");
     server.kill().unwrap();
     let reason = retryable(table.write(vec![order(2, "b")]));
-    assert!(reason.contains("the connection to the database broke"), "{reason}");
+    assert!(reason.contains(&format!("to the database at {}", server.address())), "{reason}");
     server.restart().unwrap();
     assert_eq!(table.done(vec![order(2, "b")]), []);
     assert_eq!(table.rows("id, note"), ["1 a", "2 b"]);
