@@ -1,11 +1,13 @@
 //! The plugin `http-post` in the host, in its sandbox, between a real Kafka and an HTTP server that takes many package URLs at once.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use gristmill_tests::{Loaded, create_topic, read_topic, shared_broker};
-use xtask::purl_api::PurlApi;
+use xtask::purl_api::{PATH, PurlApi};
 
 use crate::pipeline::{Pipeline, SOON, stop};
+use crate::relay::Relay;
 
 /// How many records a batch has, and a request.
 const BATCH: u64 = 1_000;
@@ -16,11 +18,15 @@ const TOKEN: &str = "Bearer mill-stone";
 
 /// A pipeline to that server, in requests of a hundred package URLs.
 fn pipeline(api: &PurlApi, name: &str) -> Pipeline<'static> {
+    pipeline_to("http", &api.address().to_string(), name)
+}
+
+fn pipeline_to(scheme: &str, address: &str, name: &str) -> Pipeline<'static> {
     let pipeline = Pipeline::new(shared_broker(), name).plugin("gristmill-http-post").without_setting("check_keys");
-    let pipeline = pipeline.setting("url", &api.url()).setting("field", "purl");
+    let pipeline = pipeline.setting("url", &format!("{scheme}://{address}{PATH}")).setting("field", "purl");
     let pipeline = pipeline.setting("body", "template").setting("template", "{\"purls\":[{values}]}");
     let pipeline = pipeline.setting("max_records", &REQUEST.to_string());
-    let grant = format!("[{{ url = \"http://{}\", headers = {{ authorization = {TOKEN:?} }} }}]", api.address());
+    let grant = format!("[{{ url = \"{scheme}://{address}\", headers = {{ authorization = {TOKEN:?} }} }}]");
     let pipeline = pipeline.set("plugin.grants", "http", grant).set("plugin.grants", "addresses", "[\"127.0.0.1/32\"]");
     let pipeline = pipeline.set("retry", "initial", "\"50ms\"").set("retry", "max", "\"300ms\"");
     pipeline.set("batch", "max_records", BATCH.to_string()).set("batch", "max_wait", "\"200ms\"")
@@ -132,7 +138,7 @@ fn a_server_that_goes_away_and_comes_back_gets_everything() {
     drop(api);
     let values = |number: i64| format!("{{\"purl\":\"{}\"}}", purl(500 + number)).into_bytes();
     gristmill_tests::load_values(&shared_broker().bootstrap(), &pipeline.topic, &mut loaded, 500, "none", values);
-    host.wait_for_line("the server was not reached", SOON);
+    host.wait_for_line(&format!("{address} takes no connection"), SOON);
     let api = PurlApi::start_at(address).unwrap();
     pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
     stop(host);
@@ -154,4 +160,94 @@ fn wrong_credentials_end_the_host_with_the_way_out() {
     assert!(last.contains("check the headers of the URL in http of [plugin.grants]"), "{last}");
     assert_eq!(pipeline.committed()[&0], 0);
     assert_eq!(api.taken(), [""; 0]);
+}
+
+/// What came is no answer: that is told, not that nobody was reached, and nothing is lost.
+#[test]
+fn a_batch_waits_while_somebody_answers_in_another_protocol() {
+    let api = PurlApi::start().unwrap();
+    let relay = Relay::to(&api.address().to_string());
+    relay.lead_to(b"SSH-2.0-mill\r\n");
+    let pipeline = pipeline_to("http", &relay.address(), "other-protocol");
+    let loaded = load(&pipeline, 100);
+    let host = pipeline.run();
+    host.wait_for_line(&format!("the answer of {} was not understood", relay.address()), SOON);
+    relay.lead_to(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ntransfer-encoding: gzip\r\n\r\n{}");
+    relay.wait_until_led();
+    relay.lead_through(&api.address().to_string());
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    stop(host);
+    assert_each_once(&taken(&api), 100);
+}
+
+#[test]
+fn who_speaks_no_tls_is_told_as_such() {
+    let api = PurlApi::start().unwrap();
+    let relay = Relay::to(&api.address().to_string());
+    relay.lead_to(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n");
+    let pipeline = pipeline_to("https", &relay.address(), "no-tls");
+    let _ = load(&pipeline, 10);
+    let host = pipeline.run();
+    host.wait_for_line(&format!("there is no TLS with {}", relay.address()), SOON);
+    stop(host);
+}
+
+#[test]
+fn an_answer_that_is_too_large_ends_the_host_with_the_way_out() {
+    let api = PurlApi::start().unwrap();
+    let relay = Relay::to(&api.address().to_string());
+    let body = "x".repeat(5 << 20);
+    relay.lead_to(format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()).as_bytes());
+    let pipeline = pipeline_to("http", &relay.address(), "too-large");
+    let _ = load(&pipeline, 10);
+    let (code, lines) = pipeline.run().wait_for_end(SOON);
+    let last = lines.last().unwrap();
+    let words =
+        format!("the answer of {} is too large, it has more than 4194304 bytes: have it answer less", relay.address());
+    assert!(code == 65 && last.contains(&words), "{code}: {last}");
+}
+
+/// A scheme in capitals is the same scheme.
+#[test]
+fn an_answer_that_leads_elsewhere_or_is_of_no_status_ends_the_host_with_words_for_it() {
+    for (status, head, words) in [
+        (
+            "308 Permanent Redirect",
+            &["location: https://u:secret@api.example/v2?token=secret"][..],
+            "write the address that it leads to as url, \\\"https://api.example/v2\\\" and what follows it",
+        ),
+        ("700 Odd", &[], "the server answers 700, a status that HTTP does not know"),
+        ("407 Proxy Authentication Required", &[], "a proxy on the way wants credentials"),
+    ] {
+        let api = PurlApi::start().unwrap();
+        api.answer_after(0, status, head);
+        let pipeline = pipeline_to("HTTP", &api.address().to_string(), "elsewhere");
+        let _ = load(&pipeline, 10);
+        let (code, lines) = pipeline.run().wait_for_end(SOON);
+        let last = lines.last().unwrap();
+        assert!(code == 65 && last.contains(words) && !last.contains("secret"), "{code}: {last}");
+    }
+}
+
+/// R7: the first record is to blame, and the halving does not get to it in the time of a call. Each attempt begins with a smaller request.
+#[test]
+fn a_first_record_to_blame_is_found_behind_slow_answers() {
+    let api = PurlApi::start().unwrap();
+    api.answer_late(Duration::from_millis(300));
+    let pipeline = pipeline(&api, "slow").setting("client_errors", "reject").set("plugin.limits", "time", "\"1s\"");
+    let letters = format!("{}.dead", pipeline.topic);
+    create_topic(&shared_broker().bootstrap(), &letters, 1);
+    let pipeline = pipeline.set("dead_letter", "topic", format!("{letters:?}"));
+    let loaded = pipeline.load_values(1, 100, |number| match number {
+        0 => b"{\"purl\":7}".to_vec(),
+        _ => format!("{{\"purl\":\"{}\"}}", purl(number)).into_bytes(),
+    });
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    stop(host);
+    let found = read_topic(&shared_broker().bootstrap(), &letters);
+    let offsets: Vec<_> = found.iter().map(|letter| letter.header("gristmill.origin.offset")).collect();
+    assert_eq!(offsets, [Some("0".to_owned())]);
+    // What was asked for in the last moment of a call may be taken twice, but nothing is missing.
+    assert_eq!(taken(&api).len(), 99);
 }

@@ -30,6 +30,7 @@ mod outage;
 mod pipeline;
 mod postgres;
 mod records;
+mod relay;
 mod replay;
 mod rights;
 mod secure;

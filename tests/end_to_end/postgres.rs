@@ -3,7 +3,6 @@
 
 mod hosts;
 mod refusals;
-mod relay;
 mod rows;
 mod servers;
 mod strangers;

@@ -11,6 +11,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 
@@ -47,6 +48,8 @@ struct State {
     answers: BTreeMap<usize, String>,
     /// Which credentials are wanted, where any are.
     authorization: Option<String>,
+    /// How long every answer takes.
+    late: Duration,
 }
 
 impl PurlApi {
@@ -87,6 +90,11 @@ impl PurlApi {
     /// Wants these credentials in `Authorization` from now on.
     pub fn want(&self, authorization: &str) {
         self.shared.state().authorization = Some(authorization.to_owned());
+    }
+
+    /// Takes so long for every answer from now on.
+    pub fn answer_late(&self, late: Duration) {
+        self.shared.state().late = late;
     }
 
     /// Answers one request so, whatever it asks, and takes nothing of it: after how many others it comes, a status with its reason,
@@ -140,7 +148,11 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
 /// Answers what comes on a connection until nothing does.
 fn serve(mut stream: TcpStream, shared: &Shared) {
     while let Ok(Some(asked)) = http::read(&mut stream) {
-        let answer = shared.state().answer(asked);
+        let (answer, late) = {
+            let mut state = shared.state();
+            (state.answer(asked), state.late)
+        };
+        std::thread::sleep(late);
         if shared.ends.load(Ordering::SeqCst) || http::write(&mut stream, &answer).is_err() {
             return;
         }

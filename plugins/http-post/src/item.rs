@@ -66,22 +66,15 @@ pub(crate) fn inside<'a>(json: &'a str, steps: &[String]) -> Option<&'a str> {
     })
 }
 
-/// The items in as few requests as the limits allow, in their order.
-pub(crate) fn requests<'i, 'a>(settings: &Settings, items: &'i [Item<'a>]) -> Vec<&'i [Item<'a>]> {
-    let (mut requests, mut begin, mut bytes) = (Vec::new(), 0, 0);
-    for (at, item) in items.iter().enumerate() {
+/// How many of the items the next request takes: as many as the limits allow and no more than `records_max`, and one at least.
+pub(crate) fn fitting(settings: &Settings, items: &[Item<'_>], records_max: usize) -> usize {
+    let mut bytes = 0;
+    let fits = |item: &&Item<'_>| {
         // With what stands between two values.
-        let more = item.json.len() + 1;
-        if at > begin && (at - begin >= settings.records_max || bytes + more > settings.bytes_max) {
-            requests.push(&items[begin..at]);
-            (begin, bytes) = (at, 0);
-        }
-        bytes += more;
-    }
-    if begin < items.len() {
-        requests.push(&items[begin..]);
-    }
-    requests
+        bytes += item.json.len() + 1;
+        bytes <= settings.bytes_max
+    };
+    items.iter().take(records_max).take_while(fits).count().max(1).min(items.len())
 }
 
 #[cfg(test)]
@@ -100,8 +93,12 @@ mod tests {
         let seen = RefCell::new(Vec::new());
         let look = |batch: &Batch| {
             let items = items(&settings, batch);
-            let shown = |items: &&[Item<'_>]| items.iter().map(|item| item.json).collect::<Vec<_>>().join(" ");
-            *seen.borrow_mut() = requests(&settings, &items).iter().map(shown).collect();
+            let mut left = items.as_slice();
+            while !left.is_empty() {
+                let (request, rest) = left.split_at(fitting(&settings, left, settings.records_max));
+                seen.borrow_mut().push(request.iter().map(|item| item.json).collect::<Vec<_>>().join(" "));
+                left = rest;
+            }
         };
         let outcome = run_batch(look, records.into_iter().fold(Fixture::new(), Fixture::record));
         let Outcome::Ok(effects) = outcome else { panic!("not ok") };

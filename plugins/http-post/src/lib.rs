@@ -5,6 +5,7 @@
 //! failures of the server are retryable, with the wait that it asks for; other 4xx are fatal or reject the records to blame. The
 //! plugin holds no credentials: the host adds them to what it sends.
 
+mod fault;
 mod item;
 mod request;
 mod sender;
@@ -44,6 +45,6 @@ use wasi::send;
 
 /// Natively there is no host to send anything.
 #[cfg(not(target_family = "wasm"))]
-fn send(_: &request::Request<'_>) -> Result<request::Answer, request::SendError> {
-    Err(request::SendError::Lasting("requests are sent by a host, and there is none here".to_owned()))
+fn send(request: &request::Request<'_>) -> Result<request::Answer, request::SendError> {
+    Err(fault::Fault::Impossible("a host sends it, and there is none here").told(&request.target.authority))
 }

@@ -30,6 +30,8 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     /// What `Retry-After` says.
     pub(crate) retry_after: Option<String>,
+    /// What `Location` says.
+    pub(crate) location: Option<String>,
     pub(crate) body: Vec<u8>,
 }
 

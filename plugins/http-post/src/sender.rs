@@ -11,6 +11,13 @@ use crate::request::{Answer, Request, SendError, request};
 use crate::settings::Settings;
 use crate::verdict::{Verdict, judge};
 
+/// How many attempts at a batch send the very same requests. A server that goes by their names does nothing twice then, where only
+/// an answer was lost.
+const SAME_ATTEMPTS: u32 = 2;
+
+/// An answer that took less than this part of what a batch may take leaves room for a larger request.
+const QUICK: u32 = 10;
+
 /// Sends a batch with `send`. Requests go out one after the other, so that what is done is a beginning of the batch.
 pub(crate) fn send_batch(
     settings: &Settings,
@@ -20,16 +27,21 @@ pub(crate) fn send_batch(
 ) -> Result<(), Failure> {
     let items = item::items(settings, batch);
     // What is still to be sent, the first on top; a request is halved to find the record that the server blames.
-    let mut left = item::requests(settings, &items);
-    left.reverse();
+    let mut left = vec![items.as_slice()];
+    let mut records_max = records_at_first(settings, batch.attempt());
     let mut longest = Duration::ZERO;
-    while let Some(items) = left.pop() {
+    while let Some(items) = left.pop().filter(|items| !items.is_empty()) {
+        let (items, rest) = items.split_at(item::fitting(settings, items, records_max));
+        if !rest.is_empty() {
+            left.push(rest);
+        }
         let time_left = batch.time_left();
         if !is_first(&items[0]) && (batch.is_cancelled() || time_left < longest) {
             return Err(Retry::now().because("there is no time left for the next request of this batch"));
         }
         let answer = send(&request(settings, batch.pipeline(), items, time_left * 9 / 10));
-        longest = longest.max(time_left.saturating_sub(batch.time_left()));
+        let took = time_left.saturating_sub(batch.time_left());
+        longest = longest.max(took);
         let verdict = match answer {
             Ok(answer) => judge(settings, items.len(), &answer, now()),
             Err(SendError::Passing(reason)) => Verdict::Passing(reason, None),
@@ -39,6 +51,9 @@ pub(crate) fn send_batch(
             Verdict::Done(failed) => {
                 failed.into_iter().for_each(|(at, reason)| batch.reject(items[at].record, reason));
                 done(batch, items);
+                if took * QUICK <= batch.time_limit() {
+                    records_max = (records_max * 2).min(settings.records_max);
+                }
             }
             Verdict::Blamed(reason) => match items {
                 [item] => {
@@ -55,6 +70,14 @@ pub(crate) fn send_batch(
         }
     }
     Ok(())
+}
+
+/// How many records the first request of an attempt takes at the most. When a batch comes again and again, it has not got through its
+/// first request in the time of a call: a server that is slow with so many records, or one to blame whom the halving does not reach.
+/// With each further attempt it is a quarter of them, down to one record, so that the search does not begin where it began before.
+fn records_at_first(settings: &Settings, attempt: u32) -> usize {
+    let quarterings = attempt.saturating_sub(SAME_ATTEMPTS).min(15);
+    (settings.records_max >> (2 * quarterings)).max(1)
 }
 
 /// Nothing of the batch was sent before it, so that giving up would be no beginning.
@@ -82,6 +105,15 @@ mod tests {
         values: &[&str],
         answer: impl Fn(&str) -> Result<Answer, SendError>,
     ) -> (Outcome, Vec<String>) {
+        run_attempt(1, settings, values, answer)
+    }
+
+    fn run_attempt(
+        attempt: u32,
+        settings: &[(&str, &str)],
+        values: &[&str],
+        answer: impl Fn(&str) -> Result<Answer, SendError>,
+    ) -> (Outcome, Vec<String>) {
         let settings =
             [("url", "http://a")].iter().chain(settings).map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
         let settings = Settings::read(settings).unwrap();
@@ -93,7 +125,7 @@ mod tests {
         };
         let records = values.iter().map(|value| FixtureRecord::new().value(*value));
         let process = |batch: &Batch| send_batch(&settings, batch, send, SystemTime::now);
-        let outcome = run_batch(process, records.fold(Fixture::new(), Fixture::record));
+        let outcome = run_batch(process, records.fold(Fixture::new().attempt(attempt), Fixture::record));
         (outcome, sent.into_inner())
     }
 
@@ -142,6 +174,21 @@ mod tests {
         assert_eq!(good, ["[10,11,12,13,14]", "[16]", "[17,18,19]"].iter().collect::<Vec<_>>());
         let (outcome, _) = run(&[], &["5"], fussy);
         assert!(matches!(outcome, Outcome::Fatal { reason } if reason.starts_with("the server answers 422")));
+    }
+
+    #[test]
+    fn a_batch_that_comes_again_and_again_goes_out_in_smaller_requests_which_grow_while_answers_are_quick() {
+        let values = ["1"; 20];
+        let sizes = |attempt: u32| -> Vec<usize> {
+            let (outcome, sent) = run_attempt(attempt, &[("max_records", "16")], &values, |_| status(200));
+            assert_eq!(outcome, Outcome::OK);
+            sent.iter().map(|body| body.matches('1').count()).collect()
+        };
+        assert_eq!(sizes(1), [16, 4]);
+        assert_eq!(sizes(2), sizes(1), "a lost answer is asked for by the same name");
+        assert_eq!(sizes(3), [4, 8, 8]);
+        assert_eq!(sizes(4), [1, 2, 4, 8, 5]);
+        assert_eq!(sizes(u32::MAX), sizes(4));
     }
 
     #[test]

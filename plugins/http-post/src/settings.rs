@@ -203,10 +203,11 @@ fn is_header_value(text: &str) -> bool {
 
 fn target_of(url: &str) -> Result<Target, String> {
     let wrong = |why: &str| format!("the setting url {why}");
-    let (https, rest) = match (url.strip_prefix("https://"), url.strip_prefix("http://")) {
-        (Some(rest), _) => (true, rest),
-        (None, Some(rest)) => (false, rest),
-        (None, None) => return Err(wrong("does not begin with https:// or http://")),
+    let (scheme, rest) = url.split_once("://").unwrap_or_default();
+    let https = match scheme.to_ascii_lowercase().as_str() {
+        "https" => true,
+        "http" => false,
+        _ => return Err(wrong("does not begin with https:// or http://")),
     };
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, path) = rest.split_at(end);
@@ -304,6 +305,10 @@ mod tests {
         assert_eq!(settings.headers, [("x-trace".to_owned(), "a b".to_owned())]);
         assert_eq!(settings.field, ["a/b", "0"]);
         assert_eq!(settings.content_type, "application/x-ndjson");
+        for (url, https) in [("HTTP://A/b", false), ("Https://A/b", true)] {
+            let (authority, path) = ("A".to_owned(), "/b".to_owned());
+            assert_eq!(read(&[("url", url)]).unwrap().target, Target { https, authority, path }, "{url}");
+        }
         let settings = read(&[("body", "template"), ("template", "{\"n\":{count},\"p\":[{values}]}")]).unwrap();
         assert_eq!(settings.body, Body::Around("{\"n\":{count},\"p\":[".to_owned(), "]}".to_owned()));
         let results = read(&[("results", "array"), ("failure", "error")]).unwrap().results;
@@ -315,6 +320,8 @@ mod tests {
         for (settings, words) in [
             (&[("url", "-")][..], "the setting url is missing"),
             (&[("url", "ftp://a")], "does not begin with https://"),
+            (&[("url", "://a")], "does not begin with https://"),
+            (&[("url", "a/http://a")], "does not begin with https://"),
             (&[("url", "https:///a")], "needs a host"),
             (&[("url", "https://a/b#c")], "nor a #"),
             (&[("url", "https://a/b c")], "neither blanks"),

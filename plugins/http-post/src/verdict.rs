@@ -39,31 +39,68 @@ pub(crate) fn judge(settings: &Settings, records: usize, answer: &Answer, now: S
             Verdict::Passing(told(), wait)
         }
         // Not for lack of a record's sense but of a right, which each record would lack.
-        401 | 403 | 407 => {
-            Verdict::Lasting(format!("{}; check the headers of the URL in http of [plugin.grants]", told()))
-        }
+        401 | 403 => Verdict::Lasting(format!("{}; check the headers of the URL in http of [plugin.grants]", told())),
+        407 => Verdict::Lasting(format!(
+            "{}; a proxy on the way wants credentials, which no grant can give it: lead to the server without it, or have it let this \
+             host through",
+            told()
+        )),
         400..500 if settings.client_errors == ClientErrors::Reject => Verdict::Blamed(told()),
         400..500 => Verdict::Lasting(format!(
             "{}; where single records are to blame, client_errors = \"reject\" finds them and puts them aside",
             told()
         )),
         300..400 => Verdict::Lasting(format!(
-            "{}, and nobody follows it elsewhere: write the address that it leads to as url",
+            "{}, and nobody follows it elsewhere: write the address that it leads to as url{}",
+            told(),
+            answer.location.as_deref().map_or(String::new(), |text| format!(", {}", elsewhere(text)))
+        )),
+        ..200 | 600.. => Verdict::Lasting(format!(
+            "{}, a status that HTTP does not know: check what answers at the setting url",
             told()
         )),
-        _ => Verdict::Lasting(told()),
     }
+}
+
+/// Where an answer leads to, without what may be secret in it.
+fn elsewhere(location: &str) -> String {
+    let end = location.find(['?', '#']).unwrap_or(location.len());
+    let address = &location[..end];
+    let public = match address.split_once("//") {
+        Some((scheme, rest)) => {
+            let end = rest.find('/').unwrap_or(rest.len());
+            let (authority, path) = rest.split_at(end);
+            let host = authority.rsplit_once('@').map_or(authority, |(_user, host)| host);
+            format!("{scheme}//{host}{path}")
+        }
+        None => address.to_owned(),
+    };
+    format!("\"{}\"{}", short(&public), if end < location.len() { " and what follows it" } else { "" })
 }
 
 /// What the body of a good answer tells of each record, where the settings say that it does.
 fn results(settings: &Settings, records: usize, answer: &Answer) -> Verdict {
     let Some(results) = &settings.results else { return Verdict::Done(Vec::new()) };
-    let wrong = |what: String| Verdict::Lasting(format!("{what}; check the settings results and failure"));
-    let Ok(text) = std::str::from_utf8(&answer.body) else { return wrong("the answer is not UTF-8".to_owned()) };
+    // Sent again they would be taken again, and told of in the same way.
+    let unreadable = |why: &str| {
+        Verdict::Lasting(format!(
+            "the server answers {}, so that it has taken the records, but what became of each cannot be read: {why}; check the \
+             settings results and failure{}",
+            answer.status,
+            words(&answer.body)
+        ))
+    };
+    let Ok(text) = std::str::from_utf8(&answer.body) else { return unreadable("the answer is not UTF-8") };
     let list = inside(text.trim_ascii(), &results.list).and_then(|list| serde_json::from_str::<Vec<Value>>(list).ok());
-    let Some(list) = list else { return wrong("the answer has no list of results".to_owned()) };
+    let Some(list) = list else {
+        let place = results.list.iter().fold(String::new(), |place, step| format!("{place}/{step}"));
+        return unreadable(&format!(
+            "the answer has no list {}",
+            if place.is_empty() { "and is none" } else { &place }
+        ));
+    };
     if list.len() != records {
-        return wrong(format!("the answer has {} results for {records} records", list.len()));
+        return unreadable(&format!("the answer has {} results for {records} records", list.len()));
     }
     let failed = list.iter().enumerate().filter_map(|(at, result)| Some((at, failure(result, &results.failure)?)));
     Verdict::Done(failed.collect())
@@ -119,7 +156,7 @@ mod tests {
         let settings =
             [("url", "http://a")].iter().chain(settings).map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
         let settings = Settings::read(settings).unwrap();
-        let answer = Answer { status, retry_after: retry_after.map(str::to_owned), body: body.into() };
+        let answer = Answer { status, retry_after: retry_after.map(str::to_owned), location: None, body: body.into() };
         // 1994-11-06T08:49:37Z
         judge(&settings, 2, &answer, SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777))
     }
@@ -159,12 +196,46 @@ mod tests {
             );
             assert!(matches!(judged(&reject, status, None, ""), Verdict::Blamed(_)), "{status}");
         }
-        for status in [401, 403, 407] {
+        for status in [401, 403] {
             let verdict = judged(&reject, status, None, "");
             assert!(matches!(&verdict, Verdict::Lasting(why) if why.contains("[plugin.grants]")), "{verdict:?}");
         }
-        assert!(matches!(judged(&reject, 301, None, ""), Verdict::Lasting(why) if why.contains("as url")));
-        assert!(matches!(judged(&reject, 100, None, ""), Verdict::Lasting(_)));
+        let proxy = judged(&reject, 407, None, "");
+        assert!(
+            matches!(&proxy, Verdict::Lasting(why) if why.contains("a proxy on the way wants credentials")),
+            "{proxy:?}"
+        );
+    }
+
+    #[test]
+    fn a_status_that_is_none_is_for_somebody_to_look_at() {
+        let reject = [("client_errors", "reject")];
+        for status in [0, 100, 199, 600, 700, 999] {
+            let verdict = judged(&reject, status, Some("1"), "odd");
+            let words = format!("the server answers {status}: odd, a status that HTTP does not know");
+            assert!(matches!(&verdict, Verdict::Lasting(why) if why.starts_with(&words)), "{verdict:?}");
+        }
+    }
+
+    #[test]
+    fn an_answer_that_leads_elsewhere_says_where_without_secrets() {
+        let settings = Settings::read([("url".to_owned(), "http://a".to_owned())]).unwrap();
+        let long = format!("/{}", "x".repeat(10_000));
+        for (location, shown) in [
+            (Some("https://api.example.com/v2/purls"), ", \"https://api.example.com/v2/purls\""),
+            (Some("https://u:secret@b.example/c?token=secret#secret"), ", \"https://b.example/c\" and what follows it"),
+            (Some("//u:secret@b"), ", \"//b\""),
+            (Some("/login?secret"), ", \"/login\" and what follows it"),
+            (Some("/\u{1b}[31m"), ", \"/ [31m\""),
+            (Some(&long), "…\""),
+            (None, "as url"),
+        ] {
+            let answer = Answer { status: 308, location: location.map(str::to_owned), ..Answer::default() };
+            let Verdict::Lasting(why) = judge(&settings, 1, &answer, SystemTime::UNIX_EPOCH) else {
+                panic!("not lasting")
+            };
+            assert!(why.ends_with(shown) && !why.contains("secret") && why.len() < 400, "{why}");
+        }
     }
 
     #[test]
@@ -194,12 +265,19 @@ mod tests {
     #[test]
     fn results_that_are_not_there_are_for_somebody_to_look_at() {
         let settings = [("results", "/items"), ("failure", "error")];
-        for (body, words) in [("", "no list"), ("{}", "no list"), (r#"{"items":[{}]}"#, "has 1 results for 2 records")]
-        {
-            assert!(
-                matches!(judged(&settings, 200, None, body), Verdict::Lasting(why) if why.contains(words)),
-                "{body}"
-            );
+        for (body, words) in [
+            ("", "the answer has no list /items; check the settings results and failure"),
+            ("{}", "the answer has no list /items; check the settings results and failure: {}"),
+            (r#"{"items":[{}]}"#, "the answer has 1 results for 2 records"),
+        ] {
+            let verdict = judged(&settings, 202, None, body);
+            let taken =
+                "the server answers 202, so that it has taken the records, but what became of each cannot be read: ";
+            let begin = format!("{taken}{words}");
+            assert!(matches!(&verdict, Verdict::Lasting(why) if why.starts_with(&begin)), "{verdict:?}");
         }
+        let array = [("results", "array"), ("failure", "error")];
+        let verdict = judged(&array, 200, None, "ok");
+        assert!(matches!(&verdict, Verdict::Lasting(why) if why.contains("no list and is none")), "{verdict:?}");
     }
 }

@@ -6,10 +6,10 @@ use gristmill_plugin::{FixtureRecord, Outcome};
 use gristmill_tests::shared_postgres;
 
 use super::hosts::{number, pipeline, value};
-use super::relay::Relay;
 use super::{ORDERS, ORDERS_TABLE, Table, order};
 use crate::chance::Chance;
 use crate::pipeline::{SOON, stop};
+use crate::relay::Relay;
 
 /// A table of the shared server, reached through a relay.
 fn relayed() -> (Relay, Table<'static>) {

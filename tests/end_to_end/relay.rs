@@ -1,4 +1,4 @@
-//! Stands between the plugin and a database, and does to connections what networks do: brings them through, has their packets vanish
+//! Stands between a plugin and a server, and does to connections what networks do: brings them through, has their packets vanish
 //! without a word to either side, or leads them to somebody else.
 //!
 //! It must not know what is said over them.
@@ -12,7 +12,7 @@ use crate::pipeline::SOON;
 
 /// A relay that listens on a port of the loopback interface until it is dropped.
 #[derive(Debug)]
-pub(super) struct Relay {
+pub(crate) struct Relay {
     address: SocketAddr,
     shared: Arc<Shared>,
     listener: Option<JoinHandle<()>>,
@@ -40,15 +40,15 @@ struct State {
 /// What becomes of new connections.
 #[derive(Clone, Debug)]
 enum Way {
-    /// To the database.
+    /// To the server.
     Through(String),
-    /// To somebody who says this before anything else, and hangs up when the other side does; who has nothing to say hangs up at once.
+    /// To somebody who says this, whatever it hears, and hangs up when the other side does; who has nothing to say hangs up at once.
     Elsewhere(Vec<u8>),
 }
 
 impl Relay {
-    /// A relay to a database.
-    pub(super) fn to(server: &str) -> Self {
+    /// A relay to a server.
+    pub(crate) fn to(server: &str) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let state = State { way: Way::Through(server.to_owned()), forgotten: 0, held: Vec::new(), led: 0, ends: false };
@@ -59,31 +59,31 @@ impl Relay {
     }
 
     /// Where it listens.
-    pub(super) fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         self.address.to_string()
     }
 
     /// Leads new connections to somebody who says this.
-    pub(super) fn lead_to(&self, says: &[u8]) {
+    pub(crate) fn lead_to(&self, says: &[u8]) {
         let mut state = state(&self.shared);
         (state.way, state.led) = (Way::Elsewhere(says.to_vec()), 0);
     }
 
     /// Waits until somebody has connected to the one who is meant now, and given up.
     #[track_caller]
-    pub(super) fn wait_until_led(&self) {
+    pub(crate) fn wait_until_led(&self) {
         let waited = self.shared.news.wait_timeout_while(state(&self.shared), SOON, |state| state.led == 0);
         let (state, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
         assert!(!timeout.timed_out(), "nobody has asked {:?} within {SOON:?}", state.way);
     }
 
-    /// Leads new connections to a database.
-    pub(super) fn lead_through(&self, server: &str) {
+    /// Leads new connections to a server.
+    pub(crate) fn lead_through(&self, server: &str) {
         state(&self.shared).way = Way::Through(server.to_owned());
     }
 
     /// Has the packets of all connections that there are vanish from now on. Neither side is told; new connections are brought through.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         state(&self.shared).forgotten += 1;
     }
 }
@@ -130,7 +130,8 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 fn answer(mut client: TcpStream, says: &[u8], shared: &Shared) {
-    if client.write_all(says).is_ok() && !says.is_empty() {
+    let mut hears = || client.read(&mut [0; 1024]).is_ok_and(|count| count > 0);
+    if !says.is_empty() && hears() && client.write_all(says).is_ok() {
         while client.read(&mut [0; 1024]).is_ok_and(|count| count > 0) {}
     }
     let mut state = state(shared);
