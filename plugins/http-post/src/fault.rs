@@ -93,7 +93,9 @@ impl Fault {
             )),
             Self::NotRead => SendError::Passing(format!("{at} hung up before it had read the request")),
             Self::WriteTimeout => SendError::Passing(format!("{at} did not read the request in time")),
-            Self::AnswerTimeout => SendError::Passing(format!("{at} did not answer in time")),
+            Self::AnswerTimeout => SendError::Passing(format!(
+                "{at} did not answer in time: where it is slow with many records, lower max_records"
+            )),
             Self::HungUp => SendError::Passing(format!("{at} hung up before its answer was whole")),
             Self::NotUnderstood => SendError::Passing(format!(
                 "the answer of {at} was not understood: it is no HTTP/1.1, or broken; check host, port and scheme in the setting url"
@@ -132,7 +134,7 @@ mod tests {
             (Fault::TooManyAtOnce, "more are under way"),
             (Fault::NotRead, "before it had read the request"),
             (Fault::WriteTimeout, "did not read the request in time"),
-            (Fault::AnswerTimeout, "did not answer in time"),
+            (Fault::AnswerTimeout, "did not answer in time: where it is slow with many records, lower max_records"),
             (Fault::HungUp, "hung up before its answer was whole"),
             (Fault::NotUnderstood, "was not understood: it is no HTTP/1.1, or broken; check host, port and scheme"),
             (Fault::Host(Some("a header".to_owned())), "the host says of the request to"),

@@ -16,16 +16,20 @@ const VALUES: &str = "{values}";
 const COUNT: &str = "{count}";
 
 /// Headers that belong to the host or to this plugin: connections, lengths, credentials, the name of a request.
-const NOT_YOURS: [&str; 11] = [
+const NOT_YOURS: [&str; 15] = [
     "authorization",
     "connection",
     "content-length",
     "content-type",
     "cookie",
+    "cookie2",
+    "expect",
     "host",
+    "http2-settings",
     "idempotency-key",
-    "proxy-authorization",
+    "keep-alive",
     "te",
+    "trailer",
     "transfer-encoding",
     "upgrade",
 ];
@@ -182,7 +186,7 @@ impl Given {
 
 fn header_of(name: &str, value: String) -> Result<(String, String), String> {
     let name = name.to_ascii_lowercase();
-    if NOT_YOURS.contains(&name.as_str()) {
+    if NOT_YOURS.contains(&name.as_str()) || name.starts_with("proxy-") {
         return Err(format!(
             "the header {name} is not for this plugin to set: credentials stand with the URL in http of [plugin.grants], the \
              others follow from the request"
@@ -338,6 +342,8 @@ mod tests {
             (&[("results", "array")], "needs the setting failure"),
             (&[("failure", "error")], "needs the setting results"),
             (&[("header.Authorization", "Bearer secret")], "stand with the URL in http of [plugin.grants]"),
+            (&[("header.Expect", "100-continue")], "the header expect is not for this plugin to set"),
+            (&[("header.Proxy-Authorization", "Basic secret")], "proxy-authorization is not for this plugin to set"),
             (&[("header.x y", "a")], "is no header"),
             (&[("header.x", "a\r\nb: c")], "is no header"),
             (&[("content_type", "a\nb")], "content_type is no value"),

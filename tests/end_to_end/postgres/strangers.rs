@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use gristmill_plugin::{FixtureRecord, Outcome};
-use gristmill_tests::shared_postgres;
+use gristmill_tests::{load_values, shared_broker, shared_postgres};
 
 use super::hosts::{number, pipeline, value};
 use super::{ORDERS, ORDERS_TABLE, Table, order};
@@ -70,7 +70,8 @@ fn a_kept_connection_whose_packets_vanish_is_replaced_within_the_batch() {
     assert_eq!(table.rows("id, note"), ["1 a", "2 b", "3 c"]);
 }
 
-/// In its sandbox, where an allocation too many is the end of the instance: no batch is lost to it, none becomes a dead letter.
+/// In its sandbox, where an allocation too many is the end of the instance: no batch is lost to it, none becomes a dead letter. And a
+/// connection that was kept there and is dead costs no attempt.
 #[test]
 fn a_batch_waits_while_somebody_else_answers_for_the_database() {
     let server = shared_postgres();
@@ -79,7 +80,7 @@ fn a_batch_waits_while_somebody_else_answers_for_the_database() {
     let url = server.url().replace(&server.address(), &relay.address());
     let pipeline = pipeline.set("plugin.secrets.database_url", "value", format!("{url:?}"));
     let pipeline = pipeline.set("plugin.grants", "tcp", format!("[{:?}]", relay.address()));
-    let loaded = pipeline.load_values(1, 100, value);
+    let mut loaded = pipeline.load_values(1, 100, value);
     relay.lead_to(b"R\xff\xff\xff\xff");
     let host = pipeline.run();
     let line = host.wait_for_line(&format!("what answers at {}", relay.address()), SOON);
@@ -90,10 +91,16 @@ fn a_batch_waits_while_somebody_else_answers_for_the_database() {
     }
     relay.lead_through(&server.address());
     pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    relay.forget();
+    let failed = |lines: &[String]| lines.iter().filter(|line| line.contains("the batch fail")).count();
+    let before = host.wait_until("lines", SOON, |lines| Some(failed(lines)));
+    load_values(&shared_broker().bootstrap(), &pipeline.topic, &mut loaded, 100, "none", value);
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
     let lines = stop(host);
+    assert_eq!(failed(&lines), before, "{lines:?}");
     let broke: Vec<&String> = lines.iter().filter(|line| line.contains("guest broke")).collect();
     assert!(broke.is_empty(), "{broke:?}");
-    assert_eq!(number(server, &format!("select count(*) from \"{table}\"")), 100);
+    assert_eq!(number(server, &format!("select count(*) from \"{table}\"")), 200);
 }
 
 /// These columns take several texts for one: the later record counts all the same, and the batch ends.
