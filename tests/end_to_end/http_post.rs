@@ -251,3 +251,30 @@ fn a_first_record_to_blame_is_found_behind_slow_answers() {
     // What was asked for in the last moment of a call may be taken twice, but nothing is missing.
     assert_eq!(taken(&api).len(), 99);
 }
+
+#[test]
+fn a_url_that_nothing_grants_ends_the_host_with_the_way_out() {
+    let (api, other) = (PurlApi::start().unwrap(), PurlApi::start().unwrap());
+    let pipeline = pipeline(&api, "not-granted").setting("url", &other.url());
+    let _ = load(&pipeline, 10);
+    let (code, lines) = pipeline.run().wait_for_end(SOON);
+    let last = lines.last().unwrap();
+    let words = format!("does not let this plugin reach {}: name the URL in http of [plugin.grants]", other.address());
+    assert!(code == 65 && last.contains(&words), "{code}: {last}");
+    assert_eq!(other.asked().len(), 0);
+}
+
+#[test]
+fn a_server_that_is_late_is_told_as_such_and_gets_everything_when_it_is_quick_again() {
+    let api = PurlApi::start().unwrap();
+    api.answer_late(Duration::from_secs(2));
+    let pipeline = pipeline(&api, "late").set("plugin.limits", "time", "\"1s\"");
+    let loaded = load(&pipeline, 10);
+    let host = pipeline.run();
+    host.wait_for_line(&format!("{} did not answer in time", api.address()), SOON);
+    api.answer_late(Duration::ZERO);
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    stop(host);
+    // What it took while nobody waited any longer, it takes again.
+    assert_eq!(taken(&api).len(), 10);
+}
