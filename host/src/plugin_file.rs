@@ -20,6 +20,18 @@ pub enum NamedBy {
     CommandLine,
 }
 
+impl NamedBy {
+    /// What to do about a file that is not the one that was pinned.
+    fn way_to_digest(self, found: &Digest) -> String {
+        match self {
+            Self::Configuration => "deploy the file that was pinned, or pin this one".to_owned(),
+            Self::CommandLine => {
+                format!("name the file that was pinned, or take this one with --set plugin.digest={found}")
+            }
+        }
+    }
+}
+
 impl fmt::Display for NamedBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -43,12 +55,12 @@ pub enum PluginFileError {
         source: std::io::Error,
     },
     /// Another file than the one that was pinned.
-    #[error(
-        "the plugin {path} has the digest {found}, but plugin.digest is {pinned}; deploy the file that was pinned, or pin this one"
-    )]
+    #[error("the plugin {path} has the digest {found}, but plugin.digest is {pinned}; {}", named_by.way_to_digest(found))]
     OtherDigest {
         /// The file.
         path: String,
+        /// Who named it.
+        named_by: NamedBy,
         /// Its digest.
         found: Digest,
         /// The digest that was wanted.
@@ -72,6 +84,27 @@ pub(crate) fn read(path: &Path, named_by: NamedBy, settings: &PluginSettings) ->
     Ok(bytes)
 }
 
+/// Holds what was read against the digest that was pinned.
+///
+/// # Errors
+/// It is another file.
+pub(crate) fn compare(
+    path: &Path,
+    named_by: NamedBy,
+    pinned: Option<&str>,
+    bytes: &[u8],
+    settings: &PluginSettings,
+) -> Result<(), PluginFileError> {
+    let Some(pinned) = pinned else { return Ok(()) };
+    // Of a file that is too large only a part was read, and the guest edge refuses it by its size.
+    let is_whole = bytes.len() as u64 <= settings.limits.file_bytes;
+    let found = Digest::of(bytes);
+    if !is_whole || pinned == found.to_string() {
+        return Ok(());
+    }
+    Err(PluginFileError::OtherDigest { path: path.display().to_string(), named_by, found, pinned: pinned.to_owned() })
+}
+
 /// Reads and loads a plugin. Blocks while it compiles and starts for trial.
 ///
 /// # Errors
@@ -84,14 +117,7 @@ pub(crate) fn load(
     settings: &PluginSettings,
 ) -> Result<Plugin, PluginFileError> {
     let bytes = read(path, named_by, settings)?;
-    let found = Digest::of(&bytes);
-    if let Some(pinned) = pinned.filter(|pinned| **pinned != found.to_string()) {
-        return Err(PluginFileError::OtherDigest {
-            path: path.display().to_string(),
-            found,
-            pinned: pinned.to_owned(),
-        });
-    }
+    compare(path, named_by, pinned, &bytes, settings)?;
     let plugin = Plugin::load(engine, &path.display().to_string(), &bytes, settings)?;
     compiling::tell(&plugin, path);
     Ok(plugin)

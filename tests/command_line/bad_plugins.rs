@@ -55,6 +55,63 @@ fn another_file_than_the_pinned_one_is_refused_with_both_digests() {
     ended.refused(78, &["has the digest sha256:", &pinned, "deploy the file that was pinned, or pin this one"]);
 }
 
+/// What the pinned digest is about is the file, whoever names it.
+#[test]
+fn a_file_on_the_command_line_has_to_be_the_pinned_one_as_well() {
+    let (echo, count) = (plugin("gristmill-echo"), plugin("gristmill-count"));
+    let digest = |plugin: &str| {
+        let ended = Run::new().with(&["inspect", plugin, "--output", "json"]);
+        ended.json()[0]["digest"].as_str().unwrap().to_owned()
+    };
+    let (pinned, found) = (digest(&echo), digest(&count));
+    let with = |arguments: &[&str]| {
+        let text = configuration("gristmill-echo", &format!("digest = \"{pinned}\"\n"));
+        Run::new().file("g.toml", text).input("{\"key\":\"a\"}\n").with(arguments)
+    };
+    let way_out = format!("take this one with --set plugin.digest={found}");
+    for command in ["call", "inspect"] {
+        with(&[command, &echo, "-c", "g.toml"]).good();
+        let ended = with(&[command, &count, "-c", "g.toml"]);
+        ended.refused(78, &[&format!("has the digest {found}"), &format!("plugin.digest is {pinned}"), &way_out]);
+        with(&[command, &count, "-c", "g.toml", "--set", &format!("plugin.digest={found}")]).good();
+    }
+    let ended = with(&["inspect", &count, "-c", "g.toml", "--output", "json"]);
+    let [report] = ended.json().try_into().unwrap();
+    assert_eq!((&report["ok"], &report["digest"]), (&false.into(), &found.into()), "{report}");
+    assert!(report["refusals"][0].as_str().unwrap().contains(&pinned), "{report}");
+}
+
+/// Of a file that is too large a part is read, and the digest of a part is nobody's.
+#[test]
+fn a_file_that_is_too_large_is_told_by_its_size_and_not_by_a_digest() {
+    let pinned = format!("sha256:{}", "0".repeat(64));
+    let text = configuration("gristmill-echo", &format!("digest = \"{pinned}\"\nlimits = {{ file = \"1 KiB\" }}\n"));
+    for arguments in [&["check", "g.toml"][..], &["call", &plugin("gristmill-echo"), "-c", "g.toml"]] {
+        let ended = Run::new().file("g.toml", &text).with(arguments);
+        ended.refused(78, &["the limit is 1024"]);
+        assert!(!ended.stderr.contains("has the digest"), "{ended:#?}");
+    }
+}
+
+/// The same words as those of a start, by the same functions.
+#[test]
+fn inspect_tells_of_the_grants_that_loading_refuses() {
+    for (more, words) in [
+        ("grants.http = [\"https://a.test\", \"https://a.test\"]", "https://a.test is granted twice: remove one"),
+        ("grants.tcp = [\"10.0.3.7:5432\"]", "add plugin.grants.addresses = [\"10.0.3.7/32\"]"),
+        ("grants.http = [\"https://a.test\"]\ngrants.ca_file = \"no.pem\"", "cannot read the certificates in no.pem"),
+        ("grants.files = [{ path = \"none\", as = \"/none\" }]", "plugin.grants.files"),
+    ] {
+        let text = configuration("gristmill-echo", &format!("{more}\n"));
+        let echo = plugin("gristmill-echo");
+        for arguments in
+            [&["check", "g.toml"][..], &["inspect", &echo, "-c", "g.toml"], &["call", &echo, "-c", "g.toml"]]
+        {
+            Run::new().file("g.toml", &text).with(arguments).refused(78, &[words]);
+        }
+    }
+}
+
 #[test]
 fn the_digest_that_inspect_prints_is_the_one_to_pin() {
     let ended = Run::new().with(&["inspect", &plugin("gristmill-echo"), "--output", "json"]);

@@ -33,7 +33,15 @@ impl Rules {
         fitting.max_by_key(|grant| grant.origin.host.narrowness())
     }
 
-    /// Finds what can never work, or leaves open what is meant.
+    /// Finds what can never work, or leaves open what is meant: what a start refuses.
+    ///
+    /// # Errors
+    ///
+    /// One origin is granted twice, or an address that is not public is granted and not listed.
+    pub fn judge(&self) -> Result<(), RuleError> {
+        self.check(&AddressPolicy::new(self.addresses.clone()))
+    }
+
     pub(crate) fn check(&self, policy: &AddressPolicy) -> Result<(), RuleError> {
         for (at, grant) in self.http.iter().enumerate() {
             if self.http[..at].iter().any(|earlier| earlier.origin == grant.origin) {

@@ -8,10 +8,11 @@ use wasmparser::{Parser, Payload, ProducersSectionReader, Validator};
 
 use crate::bindings::{HANDLER, RAW_HANDLER};
 use crate::engine::FEATURES;
-use crate::error::Refusal;
+use crate::error::{ReachError, Refusal};
 use crate::file::Kind;
-use crate::grants::Grants;
+use crate::grants::{Grants, Reach};
 use crate::limits::Limits;
+use crate::needs::MANIFEST;
 use crate::plugin::Digest;
 use crate::provided::{Needs, Provision, provision};
 use crate::shape;
@@ -57,6 +58,16 @@ impl Inspection {
             }
             Provision::Offered(..) | Provision::Missing(_) => None,
         })
+    }
+
+    /// Why these grants cannot be given to it. One that says itself what it needs gets no more than that, which shows when it is
+    /// loaded.
+    #[must_use]
+    pub fn unreachable_with(&self, grants: &Grants) -> Option<ReachError> {
+        if self.exports.iter().any(|export| same_interface(export, MANIFEST)) {
+            return None;
+        }
+        Reach::open(grants.clone(), &self.digest.short().into()).err()
     }
 }
 

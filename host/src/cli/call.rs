@@ -37,7 +37,7 @@ pub(super) struct CallArgs {
     /// JSON Lines with topic, key, value, headers, partition, offset, timestamp; key_b64 and value_b64 for bytes that are
     /// no text. Left out or "-": standard input
     records: Option<PathBuf>,
-    /// Take settings, limits and batch size from this configuration
+    /// Take settings, limits, batch size and the digest to expect from this configuration, and not the plugin's path
     #[arg(short, long, value_name = "CONFIG")]
     config: Option<PathBuf>,
     /// Records in a batch. Default: batch.max_records of the configuration, or all
@@ -66,7 +66,8 @@ fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
     let setup = Setup::new(args.config, args.overlays, console)?;
     let misfit = |error: RecordsError| Exit::because(exit::MISFIT, error.to_string());
     let engine = compiling::engine(setup.engine.clone(), compiling::open(&setup.cache))?;
-    let plugin = plugin_file::load(&args.plugin, NamedBy::CommandLine, None, &engine, &setup.settings)
+    let (named_by, pinned) = (NamedBy::CommandLine, setup.digest.as_deref());
+    let plugin = plugin_file::load(&args.plugin, named_by, pinned, &engine, &setup.settings)
         .map_err(|error| Exit::from(&error))?;
     let records = read(args.records, console).map_err(misfit)?;
     let total = records.len();
@@ -126,6 +127,8 @@ struct Setup {
     pipeline: Arc<str>,
     /// What the records of each topic are.
     formats: Option<Formats>,
+    /// The digest that the plugin's file must have, when it is pinned.
+    digest: Option<String>,
     settings: PluginSettings,
     engine: EngineSettings,
     /// Where compiled plugins are kept.
@@ -145,6 +148,7 @@ impl Setup {
             return Ok(Self {
                 pipeline,
                 formats: None,
+                digest: None,
                 settings,
                 engine: EngineSettings::default(),
                 cache: CacheConfig::Auto,
@@ -157,6 +161,7 @@ impl Setup {
         Ok(Self {
             pipeline: config.pipeline.as_str().into(),
             formats: Formats::load(&config.decoding, config.policy.batch.record_bytes_max)?,
+            digest: config.plugin.digest.clone(),
             settings: config.plugin.guest_settings(),
             engine: config.plugin.engine_settings(),
             cache: config.plugin.cache.clone(),

@@ -2,7 +2,7 @@
 //!
 //! Compiles and runs nothing.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use gristmill_guest::{Inspection, PluginSettings};
@@ -22,7 +22,7 @@ use super::{Output, OutputArgs};
 pub(super) struct InspectArgs {
     /// The component file
     plugin: PathBuf,
-    /// Show what this configuration allows it, and refuse what it does not
+    /// Show what this configuration allows it, and refuse what it does not: another file than the pinned one too
     #[arg(short, long, value_name = "CONFIG")]
     config: Option<PathBuf>,
     #[command(flatten)]
@@ -42,7 +42,7 @@ struct Report<'r> {
     exports: &'r [String],
     imports: Vec<Import<'r>>,
     producers: Vec<Producer<'r>>,
-    refusals: Vec<String>,
+    refusals: &'r [String],
     profile: Vec<Allowed<'r>>,
 }
 
@@ -85,22 +85,44 @@ fn shown(args: InspectArgs, console: &mut Console) -> Result<Exit, Exit> {
     if config.is_some() {
         inspection.refusals.extend(inspection.refused_with(&settings.grants));
     }
+    let mut refusals: Vec<String> = inspection.refusals.iter().map(ToString::to_string).collect();
+    if let Some(config) = &config {
+        refusals.extend(refused_by(config, &plugin, &bytes, &inspection, &settings));
+    }
     let profile = config.as_ref().map(profile::lines).unwrap_or_default();
     match output.output {
-        Output::Json => console.say_json(&report(&inspection, &profile)),
-        Output::Text => describe(&inspection, &profile, console),
+        Output::Json => console.say_json(&report(&inspection, &refusals, &profile)),
+        Output::Text => describe(&inspection, &refusals, &profile, console),
     }
-    Ok(match inspection.refusals.first() {
+    let plugin = plugin.display();
+    Ok(match refusals.first() {
         None => Exit::clean(),
-        Some(first) => Exit::because(exit::MISFIT, format!("{} is no plugin for this host: {first}", plugin.display())),
+        Some(first) if inspection.refusals.is_empty() => {
+            Exit::because(exit::MISFIT, format!("{plugin} is not loaded with this configuration: {first}"))
+        }
+        Some(first) => Exit::because(exit::MISFIT, format!("{plugin} is no plugin for this host: {first}")),
     })
 }
 
-fn report<'r>(inspection: &'r Inspection, profile: &'r [Line]) -> Report<'r> {
+/// Why this configuration would not load the file, whatever the file is: by the functions that loading goes through.
+fn refused_by(
+    config: &PluginConfig,
+    plugin: &Path,
+    bytes: &[u8],
+    inspection: &Inspection,
+    settings: &PluginSettings,
+) -> Vec<String> {
+    let pinned = config.digest.as_deref();
+    let other = plugin_file::compare(plugin, NamedBy::CommandLine, pinned, bytes, settings).err();
+    let unreachable = inspection.unreachable_with(&settings.grants);
+    other.map(|error| error.to_string()).into_iter().chain(unreachable.map(|error| error.to_string())).collect()
+}
+
+fn report<'r>(inspection: &'r Inspection, refusals: &'r [String], profile: &'r [Line]) -> Report<'r> {
     let imports = inspection.imports.iter();
     let producers = inspection.producers.iter();
     Report {
-        ok: inspection.refusals.is_empty(),
+        ok: refusals.is_empty(),
         kind: inspection.kind.to_string(),
         bytes: inspection.bytes,
         digest: inspection.digest.to_string(),
@@ -112,7 +134,7 @@ fn report<'r>(inspection: &'r Inspection, profile: &'r [Line]) -> Report<'r> {
         producers: producers
             .map(|producer| Producer { field: &producer.field, name: &producer.name, version: &producer.version })
             .collect(),
-        refusals: inspection.refusals.iter().map(ToString::to_string).collect(),
+        refusals,
         profile: profile
             .iter()
             .map(|line| Allowed { key: line.key, value: &line.value, strict: &line.strict })
@@ -127,7 +149,7 @@ fn languages(inspection: &Inspection) -> Vec<&str> {
 }
 
 /// Names come out of the file: they are shown with control characters escaped.
-fn describe(inspection: &Inspection, profile: &[Line], console: &mut Console) {
+fn describe(inspection: &Inspection, refusals: &[String], profile: &[Line], console: &mut Console) {
     console.say(format_args!("kind      {}", inspection.kind));
     console.say(format_args!("size      {} bytes", inspection.bytes));
     console.say(format_args!("digest    {}", inspection.digest));
@@ -149,7 +171,7 @@ fn describe(inspection: &Inspection, profile: &[Line], console: &mut Console) {
         let strict = if line.differs() { format!("  (strict: {})", line.strict) } else { String::new() };
         console.say(escape(&format!("allowed   {} = {}{strict}", line.key, line.value)));
     }
-    for refusal in &inspection.refusals {
-        console.say(format_args!("refused   {}", escape(&refusal.to_string())));
+    for refusal in refusals {
+        console.say(format_args!("refused   {}", escape(refusal)));
     }
 }

@@ -64,10 +64,15 @@ impl Findings {
         true
     }
 
+    /// True when nothing was taken out at these paths, or above them.
+    pub(crate) fn is_whole(&self, paths: &[&[&str]]) -> bool {
+        !paths.iter().any(|path| self.spoilt.iter().any(|spoilt| path.starts_with(&spoilt.keys())))
+    }
+
     /// Refuses something that hangs on all of these paths. It is shown at the first of them that was written at all, and not
     /// told when one of them was taken out.
     pub(crate) fn refuse(&mut self, paths: &[&[&str]], message: String) {
-        if paths.iter().any(|path| self.spoilt.iter().any(|spoilt| path.starts_with(&spoilt.keys()))) {
+        if !self.is_whole(paths) {
             return;
         }
         let nodes: Vec<&Node> = paths.iter().filter_map(|path| self.root.find(path)).collect();

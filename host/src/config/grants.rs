@@ -8,7 +8,7 @@ use std::path::Path;
 use gristmill_guest::FilesGrant;
 use gristmill_guest::egress::address::parse_range;
 use gristmill_guest::egress::destination::{DestinationError, HttpOrigin, TcpDestination};
-use gristmill_guest::egress::{HttpGrant, Rules};
+use gristmill_guest::egress::{HttpGrant, RuleError, Rules};
 
 use super::file::{GrantsSection, Instances, PluginSection};
 use super::findings::Findings;
@@ -73,6 +73,11 @@ pub(crate) fn parse(plugin: &PluginSection, folder: &Path, findings: &mut Findin
                        write plugin.grants.tcp = [\"host:port\"], or remove it";
         findings.refuse(&[&ADDRESSES], message.to_owned());
     }
+    let is_whole =
+        (rules.http.len(), rules.tcp.len(), rules.addresses.len()) == (http.len(), tcp.len(), addresses.len());
+    if is_whole {
+        contradictions(&rules, findings);
+    }
     let mut mounts = BTreeSet::new();
     for (item, entry) in files.iter().enumerate() {
         if let Some(fault) = mount_fault(&entry.mount).or_else(|| {
@@ -88,6 +93,22 @@ pub(crate) fn parse(plugin: &PluginSection, folder: &Path, findings: &mut Findin
         bytes_max: entry.max_bytes.0,
     });
     GrantsConfig { rules, files: given.collect() }
+}
+
+/// Refuses what the way out would refuse when the plugin is loaded, at the grant that it is about.
+fn contradictions(rules: &Rules, findings: &mut Findings) {
+    let Err(error) = rules.judge() else { return };
+    if !findings.is_whole(&[&HTTP, &TCP, &ADDRESSES]) {
+        return;
+    }
+    let http = |is: &dyn Fn(&HttpGrant) -> bool| rules.http.iter().rposition(is).map(|item| (HTTP, item));
+    let found = match &error {
+        RuleError::Twice(origin) => http(&|grant| grant.origin() == origin),
+        RuleError::Forbidden { grant: named, .. } => http(&|grant| grant.origin().to_string() == *named)
+            .or_else(|| rules.tcp.iter().position(|grant| grant.to_string() == *named).map(|item| (TCP, item))),
+    };
+    let (path, item) = found.unwrap_or((HTTP, 0));
+    findings.refuse_item(&path, item, format!("{}: {error}", path.join(".")));
 }
 
 /// What is wrong with the name that a plugin knows a folder by.

@@ -43,6 +43,14 @@ fn what_cannot_be_granted_is_refused_where_it_stands_with_the_way_out() {
         ("grants.tcp = [\"a.test:1\"]\ngrants.addresses = [\"10.0.3.0/33\"]", "plugin.grants.addresses: "),
         ("grants.addresses = [\"10.0.3.0/24\"]", "none is granted"),
         (
+            "grants.http = [\"https://a.test\", \"https://A.test:443\"]",
+            "10:34: plugin.grants.http: https://a.test is granted twice: remove one",
+        ),
+        (
+            "grants.tcp = [\"db.internal:5432\", \"10.0.3.7:5432\"]",
+            "10:35: plugin.grants.tcp: the grant 10.0.3.7:5432 is for an address that is private: add plugin.grants.addresses = [\"10.0.3.7/32\"]",
+        ),
+        (
             "grants.files = [{ path = \"x\", as = \"lookup\" }]",
             "as = \"lookup\" is no absolute path; write \"/lookup\"",
         ),
@@ -129,4 +137,12 @@ fn where_grants_come_from_is_shown_without_their_secrets() {
     assert!(http.contains("https://a.test") && http.contains("***") && !http.contains("hunter2"), "{http}");
     assert_eq!(line("plugin.secrets.dsn.value").value, "***");
     assert_eq!(line("plugin.secrets.dsn.expose").value, "true");
+}
+
+/// What was taken out might have been the line that is missing.
+#[test]
+fn an_address_is_not_missing_where_one_could_not_be_read() {
+    let text = problems("grants.tcp = [\"10.0.3.7:5432\"]\ngrants.addresses = [\"${NOWHERE}\"]");
+    assert_eq!(text.lines().count(), 1, "{text}");
+    assert!(text.contains("the variable NOWHERE is not set"), "{text}");
 }
