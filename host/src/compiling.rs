@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gristmill_guest::{Cache, Compile, CompileLimits, Compiled, Engine, EngineSettings, Plugin};
+use gristmill_guest::{Cache, Compile, CompileLimits, Compiled, Engine, EngineSettings, Plugin, escape};
 use tracing::{debug, info, warn};
 
 use crate::config::CacheConfig;
@@ -21,7 +21,7 @@ const USERS: &str = "XDG_CACHE_HOME";
 /// Says that a plugin was loaded, and what that took.
 pub(crate) fn tell(plugin: &Plugin, path: &Path) {
     let Compiled { cached, took } = plugin.compiled();
-    info!(plugin = %plugin.digest().short(), file = %path.display(), cached, took_ms = took.as_millis(), "loaded the plugin");
+    info!(plugin = %plugin.digest().short(), file = %escape(path.as_os_str().as_encoded_bytes()), cached, took_ms = took.as_millis(), "loaded the plugin");
 }
 
 /// Makes the engine, which compiles as this host does.
@@ -50,7 +50,7 @@ pub(crate) fn open(cache: &CacheConfig) -> Option<Cache> {
         })?,
     };
     let opened = Cache::open(&folder);
-    let told = opened.inspect_err(|error| warn!(cause = %error, "compiled plugins are not kept: every start compiles"));
+    let told = opened.inspect_err(|error| warn!(cause = %escape(error.to_string().as_bytes()), "compiled plugins are not kept: every start compiles"));
     told.ok()
 }
 

@@ -5,6 +5,7 @@
 //! `findings`. Nothing here reaches a broker or loads a plugin.
 
 mod bootstrap;
+mod cache;
 mod contradictions;
 mod control;
 mod decoding;
@@ -41,6 +42,7 @@ use std::time::{Duration, Instant};
 use gristmill_core::policy::Policy;
 use gristmill_kafka::ConsumerSettings;
 
+pub use self::cache::CacheConfig;
 pub use self::control::ControlConfig;
 pub use self::decoding::{DecodingConfig, RegistryConfig, TopicFormats};
 use self::findings::Findings;
@@ -49,7 +51,7 @@ pub use self::kafka::KafkaConfig;
 pub use self::origin::OriginLine;
 use self::overlay::Overlay;
 pub(crate) use self::overlay::PREFIX as VARIABLE_PREFIX;
-pub use self::plugin::{CacheConfig, PluginConfig};
+pub use self::plugin::PluginConfig;
 use self::problem::Source;
 pub use self::problem::{ConfigError, Place, Problem, Spot};
 pub use self::quantity::{Size, Span, SpanError};

@@ -62,6 +62,39 @@ fn a_folder_that_others_can_reach_is_warned_of_and_not_used() {
     assert_eq!(fs::read_dir(&cache).unwrap().count(), 0);
 }
 
+/// A folder's name is whatever somebody wrote.
+#[test]
+fn a_folders_name_cannot_forge_a_line_of_the_log() {
+    let folder = TemporaryFolder::new();
+    let cache = folder.path().join("a\n2026 ERROR \u{1b}[2Jforged");
+    fs::create_dir(&cache).unwrap();
+    fs::set_permissions(&cache, PermissionsExt::from_mode(0o755)).unwrap();
+    let ended = call(folder.path(), &["--set", &format!("plugin.cache={}", cache.display())]);
+    let warning = ended.good().stderr.lines().find(|line| line.contains("compiled plugins are not kept")).unwrap();
+    assert!(warning.contains("a\\n2026 ERROR \\u{1b}[2Jforged"), "{warning}");
+    assert!(!ended.stderr.contains('\u{1b}') && !ended.stderr.contains("\n2026 ERROR"), "{ended:#?}");
+}
+
+/// Such a word would be made as a folder, beside the configuration.
+#[test]
+fn a_word_that_is_meant_otherwise_is_refused_with_what_is_meant() {
+    for (written, wanted) in [
+        ("\"Off\"", "write \"off\""),
+        ("\"none\"", "write \"off\""),
+        ("\"\"", "write \"auto\", \"off\" or a folder"),
+        ("\"~/gm\"", "write \"${HOME}/gm\""),
+        ("false", "plugin.cache = false: write \"off\""),
+        ("true", "plugin.cache = true: write \"auto\""),
+        ("5", "plugin.cache = 5: wanted \"auto\", \"off\" or a folder, as a string"),
+    ] {
+        let run = Run::new().file("g.toml", configuration("gristmill-echo", &format!("cache = {written}\n")));
+        run.with(&["check", "g.toml"]).refused(78, &["g.toml:9:9: plugin.cache = ", wanted]);
+    }
+    let folder = TemporaryFolder::new();
+    let ended = call(folder.path(), &["--set", "plugin.cache=no"]);
+    ended.refused(78, &["flag --set plugin.cache: ", "write \"off\"; a folder of this name would be \"./no\""]);
+}
+
 /// T-62: a file that somebody put there in place of an entry.
 #[test]
 fn a_cache_that_was_tampered_with_costs_a_compile_and_a_warning() {

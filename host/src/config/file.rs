@@ -12,6 +12,7 @@ use std::num::NonZeroU32;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cache::CacheWord;
 use super::quantity::{Size, Span};
 use super::scalar::{Attempts, Property};
 use super::secret::Secret;

@@ -10,6 +10,7 @@ use gristmill_guest::Limits;
 use gristmill_kafka::{RangePolicy, ResetPolicy, TopicFault, check_pattern, check_topic};
 
 use super::bootstrap;
+use super::cache;
 use super::contradictions;
 use super::control;
 use super::decoding;
@@ -19,7 +20,7 @@ use super::grants;
 use super::property;
 use super::secret::Secret;
 use super::writing;
-use super::{CacheConfig, Config, KafkaConfig, PluginConfig, StartConfig};
+use super::{Config, KafkaConfig, PluginConfig, StartConfig};
 
 /// Waits between tries of a commit: short, since the plugin is not called again meanwhile (C2).
 const COMMIT_BACKOFF: Backoff =
@@ -39,6 +40,7 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, runtime: &Path, findings: &
     let writing = writing::parse(&file, &kafka, findings);
     let decoding = decoding::parse(&file, folder, findings);
     let grants = grants::parse(&file.plugin, folder, findings);
+    let cache = cache::parse(&file.plugin.cache, folder, findings);
     let bytes_max = bytes_max.filter(|_| findings.is_empty())?;
     let warnings = std::mem::take(&mut findings.warnings);
     let policy = policy(&file, bytes_max);
@@ -46,11 +48,7 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, runtime: &Path, findings: &
     let plugin = PluginConfig {
         path: folder.join(&file.plugin.path),
         digest,
-        cache: match file.plugin.cache.as_str() {
-            "auto" => CacheConfig::Auto,
-            "off" => CacheConfig::Off,
-            path => CacheConfig::Folder(folder.join(path)),
-        },
+        cache,
         reuse: file.plugin.instances == file::Instances::Reuse,
         deterministic: file.plugin.deterministic,
         settings: grants::settings(&file.plugin),
@@ -67,11 +65,10 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, runtime: &Path, findings: &
 
 /// Names that must not be empty, or must be what they stand for.
 fn names(file: &ConfigFile, findings: &mut Findings) {
-    let texts: [(&[&str], &str); 4] = [
+    let texts: [(&[&str], &str); 3] = [
         (&["pipeline"], file.pipeline.as_deref().unwrap_or("unnamed")),
         (&["kafka", "group_id"], &file.kafka.group_id),
         (&["plugin", "path"], &file.plugin.path),
-        (&["plugin", "cache"], &file.plugin.cache),
     ];
     for (path, text) in texts {
         if text.trim().is_empty() {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use gristmill_guest::{EngineSettings, Grants, Instances, Limits, PluginSettings};
 
+use super::cache::CacheConfig;
 use super::grants::GrantsConfig;
 use super::secret::Secret;
 
@@ -27,17 +28,6 @@ pub struct PluginConfig {
     pub grants: GrantsConfig,
     /// What it may use up.
     pub limits: Limits,
-}
-
-/// Where compiled plugins are kept, so that not every start compiles.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum CacheConfig {
-    /// In the usual folder, where there is one.
-    Auto,
-    /// Nowhere.
-    Off,
-    /// In this folder.
-    Folder(PathBuf),
 }
 
 /// Batches after which a kept instance is replaced.

@@ -10,7 +10,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{Secret, Size, Span};
+use super::{CacheWord, Secret, Size, Span};
 
 /// Who gets the batches.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
@@ -27,8 +27,8 @@ pub(crate) struct PluginSection {
     #[serde(default)]
     pub(crate) deterministic: bool,
     /// Where compiled plugins are kept: "auto", "off", or a folder, relative to that of this configuration.
-    #[serde(default = "auto")]
-    pub(crate) cache: String,
+    #[serde(default)]
+    pub(crate) cache: CacheWord,
     /// Settings that the plugin reads as environment variables, and in `wasi:config/store`. Never printed.
     #[serde(default)]
     pub(crate) settings: BTreeMap<String, Secret>,
@@ -41,10 +41,6 @@ pub(crate) struct PluginSection {
     /// What the plugin may use up.
     #[serde(default)]
     pub(crate) limits: LimitsSection,
-}
-
-fn auto() -> String {
-    "auto".to_owned()
 }
 
 /// A secret.
