@@ -57,5 +57,5 @@ pub(crate) fn plugin(config: &Config, cache: Option<Cache>) -> Result<Plugin, Ex
     let engine = compiling::engine(section.engine_settings(), cache)?;
     let (named_by, pinned) = (NamedBy::Configuration, section.digest.as_deref());
     plugin_file::load(&section.path, named_by, pinned, &engine, &section.guest_settings())
-        .map_err(|error| Exit::from(&error))
+        .map_err(|error| Exit::from(&error.with_secrets(&section.secrets)))
 }

@@ -2,6 +2,7 @@
 //!
 //! What makes a plugin fit is the guest edge's knowledge, not ours.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Read as _;
 use std::path::Path;
@@ -9,6 +10,7 @@ use std::path::Path;
 use gristmill_guest::{Digest, Engine, LoadError, Plugin, PluginSettings};
 
 use crate::compiling;
+use crate::config::Place;
 use crate::regular_file;
 
 /// Who named a plugin's file: that is where its path is corrected.
@@ -66,9 +68,44 @@ pub enum PluginFileError {
         /// The digest that was wanted.
         pinned: String,
     },
+    /// It does not start, perhaps because of a secret.
+    #[error("cannot load plugin {plugin}: it does not start: {detail}; correct it, or {at}")]
+    Start {
+        /// The plugin's name.
+        plugin: String,
+        /// What broke.
+        detail: String,
+        /// Where else to look.
+        at: String,
+    },
     /// The guest edge refused it.
     #[error(transparent)]
     Load(#[from] LoadError),
+}
+
+impl PluginFileError {
+    /// The same, where a start broke that was given secrets: with the places of those that the plugin's words name.
+    pub(crate) fn with_secrets(self, secrets: &BTreeMap<String, Place>) -> Self {
+        let Self::Load(LoadError::Start { plugin, fault }) = self else { return self };
+        if secrets.is_empty() {
+            return Self::Load(LoadError::Start { plugin, fault });
+        }
+        let named = secrets.iter().filter(|(name, _)| names(&fault.detail, name));
+        let named: Vec<_> = named.map(|(name, place)| format!("plugin.secrets.{name} ({place})")).collect();
+        let at = if named.is_empty() {
+            "its settings in plugin.settings and plugin.secrets".to_owned()
+        } else {
+            named.join(" and ")
+        };
+        Self::Start { plugin, detail: fault.detail, at }
+    }
+}
+
+/// True when the word stands in the text, and not as a part of a longer one.
+fn names(text: &str, word: &str) -> bool {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    text.match_indices(word)
+        .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part))
 }
 
 /// Reads a plugin's file, but not much more of it than a plugin may have.

@@ -1,6 +1,6 @@
 //! Secrets are never printed: not by `check --origin`, not in an error about them or beside them, not in any log level.
 
-use crate::process::{Run, configuration};
+use crate::process::{Run, configuration, plugin};
 
 const SECRET: &str = "hunter2-the-secret";
 
@@ -98,4 +98,22 @@ fn a_line_that_cannot_be_read_is_not_shown_when_it_may_hold_a_secret() {
     let ended =
         Run::new().file("g.yaml", format!("plugin:\n  settings:\n    dsn: \"{SECRET}\n")).with(&["check", "g.yaml"]);
     assert!(!ended.printed().contains(SECRET), "{ended:#?}");
+}
+
+/// Whoever reads "correct plugin.settings" would look for it in vain.
+#[test]
+fn a_start_that_breaks_over_a_secret_is_told_with_the_secrets_line() {
+    let text = |name: &str, more: &str| {
+        let secret = format!("{more}[plugin.secrets.{name}]\nvalue = \"${{START}}\"\nexpose = true\n");
+        configuration("gristmill-mischief", &secret)
+    };
+    let run = |text: String, start: &str| Run::new().file("g.toml", text).variable("START", start).input("{}\n");
+    let mischief = plugin("gristmill-mischief");
+    for arguments in [&["check", "g.toml"][..], &["call", &mischief, "-c", "g.toml"]] {
+        let ended = run(text("init", ""), "error:the setting init makes no sense").with(arguments);
+        ended.refused(78, &["the setting init makes no sense; correct it, or plugin.secrets.init (g.toml:10:9)"]);
+        assert!(!ended.stderr.contains("plugin.settings"), "{ended:#?}");
+        let ended = run(text("other", "settings = { init = \"error:damp\" }\n"), "x").with(arguments);
+        ended.refused(78, &["damp; correct it, or its settings in plugin.settings and plugin.secrets"]);
+    }
 }

@@ -2,6 +2,7 @@
 //!
 //! As in a pipeline, a batch that is not ok keeps everything behind it from being handed over. Nothing is committed.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufReader, IsTerminal};
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -16,7 +17,7 @@ use gristmill_core::policy::{Attempts, Exhausted};
 use gristmill_guest::{Answered, EngineSettings, Job, Plugin, PluginSettings, Worker, WorkerSettings};
 
 use crate::compiling;
-use crate::config::CacheConfig;
+use crate::config::{CacheConfig, Place};
 use crate::decoding::Formats;
 use crate::excerpt::short_reason;
 use crate::exit::{self, Exit};
@@ -68,7 +69,7 @@ fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
     let engine = compiling::engine(setup.engine.clone(), compiling::open(&setup.cache))?;
     let (named_by, pinned) = (NamedBy::CommandLine, setup.digest.as_deref());
     let plugin = plugin_file::load(&args.plugin, named_by, pinned, &engine, &setup.settings)
-        .map_err(|error| Exit::from(&error))?;
+        .map_err(|error| Exit::from(&error.with_secrets(&setup.secrets)))?;
     let records = read(args.records, console).map_err(misfit)?;
     let total = records.len();
     let records = decode_all(&setup, records, console)?;
@@ -129,6 +130,8 @@ struct Setup {
     formats: Option<Formats>,
     /// The digest that the plugin's file must have, when it is pinned.
     digest: Option<String>,
+    /// Where the secrets were written that the plugin is given.
+    secrets: BTreeMap<String, Place>,
     settings: PluginSettings,
     engine: EngineSettings,
     /// Where compiled plugins are kept.
@@ -149,6 +152,7 @@ impl Setup {
                 pipeline,
                 formats: None,
                 digest: None,
+                secrets: BTreeMap::new(),
                 settings,
                 engine: EngineSettings::default(),
                 cache: CacheConfig::Auto,
@@ -162,6 +166,7 @@ impl Setup {
             pipeline: config.pipeline.as_str().into(),
             formats: Formats::load(&config.decoding, config.policy.batch.record_bytes_max)?,
             digest: config.plugin.digest.clone(),
+            secrets: config.plugin.secrets.clone(),
             settings: config.plugin.guest_settings(),
             engine: config.plugin.engine_settings(),
             cache: config.plugin.cache.clone(),

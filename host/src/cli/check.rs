@@ -211,7 +211,7 @@ fn report(found: Found, output: Output, console: &mut Console) {
     }
     let width = origins.iter().map(|line| line.path.len()).max().unwrap_or_default();
     for line in origins {
-        console.say(format_args!("{:width$} = {}  # {}", line.path, line.value, line.origin));
+        console.say(escape(&format!("{:width$} = {}  # {}", line.path, line.value, line.origin)));
     }
     if let Some(digest) = digest {
         console.say(format_args!("{}: configuration and plugin fit ({digest})", escape(&config.pipeline)));

@@ -217,7 +217,7 @@ fn refuse_misfits(side: &Side<'_>, topic: &str, registry: bool, findings: &mut F
         let message = format!(
             "topics.{topic}.{name}_format needs schemas; name a file in {name}_schema, or write [schema_registry] with url = \"…\""
         );
-        findings.refuse(&[&format_path], message);
+        findings.refuse(&[&format_path, &schema_path, &["schema_registry"]], message);
     }
     let wants_message = side.format == FormatName::Protobuf && side.schema.is_some();
     if wants_message && side.message.is_none_or(|message| message.trim().is_empty()) {

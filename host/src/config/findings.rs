@@ -110,6 +110,13 @@ impl Findings {
                 self.problems.push(Problem { message, place: None });
                 return None;
             };
+            if error.is_missing() && self.spoilt.iter().any(|spoilt| spoilt.keys() == path.keys()) {
+                // It was written, and why it is gone was told. Without it the table that it stood in says nothing.
+                if !self.take_out(&path.parent()) {
+                    return None;
+                }
+                continue;
+            }
             // Each turn makes the tree smaller, or puts a value there that is never refused.
             if !self.spoil(&path, &origin, message) {
                 return None;

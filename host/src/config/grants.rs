@@ -5,13 +5,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use gristmill_guest::FilesGrant;
 use gristmill_guest::egress::address::parse_range;
 use gristmill_guest::egress::destination::{DestinationError, HttpOrigin, TcpDestination};
 use gristmill_guest::egress::{HttpGrant, RuleError, Rules};
+use gristmill_guest::{FilesGrant, shortened};
 
 use super::file::{GrantsSection, Instances, PluginSection};
 use super::findings::Findings;
+use super::problem::Place;
 use super::secret::{STARS, Secret};
 
 const HTTP: [&str; 3] = ["plugin", "grants", "http"];
@@ -36,8 +37,18 @@ pub(crate) fn settings(plugin: &PluginSection) -> BTreeMap<String, Secret> {
     plugin.settings.clone().into_iter().chain(exposed).collect()
 }
 
+/// Where the value of each secret was written that the plugin is given.
+pub(crate) fn places(plugin: &PluginSection, findings: &Findings) -> BTreeMap<String, Place> {
+    let place = |name: &String| {
+        let node = findings.root.find(&["plugin", "secrets", name, "value"])?;
+        Some((name.clone(), findings.source().place(&node.origin)))
+    };
+    plugin.secrets.keys().filter_map(place).collect()
+}
+
 /// Parses, and refuses what could not be granted, or would be granted to nobody.
 pub(crate) fn parse(plugin: &PluginSection, folder: &Path, findings: &mut Findings) -> GrantsConfig {
+    names(plugin, findings);
     secrets(plugin, findings);
     determinism(plugin, findings);
     let GrantsSection { http, tcp, addresses, ca_file, files } = &plugin.grants;
@@ -71,7 +82,7 @@ pub(crate) fn parse(plugin: &PluginSection, folder: &Path, findings: &mut Findin
     if !addresses.is_empty() && http.is_empty() && tcp.is_empty() {
         let message = "plugin.grants.addresses says which addresses the hosts of http and tcp may have, and none is granted; \
                        write plugin.grants.tcp = [\"host:port\"], or remove it";
-        findings.refuse(&[&ADDRESSES], message.to_owned());
+        findings.refuse(&[&ADDRESSES, &HTTP, &TCP], message.to_owned());
     }
     let is_whole =
         (rules.http.len(), rules.tcp.len(), rules.addresses.len()) == (http.len(), tcp.len(), addresses.len());
@@ -122,6 +133,30 @@ fn mount_fault(mount: &str) -> Option<&'static str> {
         }
         Some(_) if mount.contains('\0') => Some("has a zero byte"),
         Some(_) => None,
+    }
+}
+
+/// Bytes of a setting's name.
+const NAME_BYTES_MAX: usize = 255;
+/// What is shown of one.
+const NAME_CHARS_SHOWN: usize = 40;
+
+/// Refuses names that no variable of an environment can have.
+fn names(plugin: &PluginSection, findings: &mut Findings) {
+    let settings = plugin.settings.keys().map(|name| ("settings", name));
+    for (table, name) in settings.chain(plugin.secrets.keys().map(|name| ("secrets", name))) {
+        let fault = match name.as_str() {
+            "" => "is empty".to_owned(),
+            long if long.len() > NAME_BYTES_MAX => format!("has {} bytes, more than {NAME_BYTES_MAX}", long.len()),
+            text if text.contains('\0') => "has a zero byte".to_owned(),
+            text if text.contains('=') => "has a \"=\"".to_owned(),
+            _ => continue,
+        };
+        let shown = shortened(name, NAME_CHARS_SHOWN);
+        let message = format!(
+            "plugin.{table}: the name {shown:?} {fault}, and the plugin finds it as a variable of its environment; write another name"
+        );
+        findings.refuse(&[&["plugin", table, name]], message);
     }
 }
 

@@ -21,15 +21,11 @@ impl Overlay {
         root.place(&self.path, node);
     }
 
-    /// The list that a text in TOML's or JSON's square brackets means.
+    /// The list that a text in square brackets means, in TOML's notation. JSON's is the same as long as no tables are in it.
     fn list(&self) -> Option<Node> {
         let written = Some(self.text.trim()).filter(|text| text.starts_with('['))?;
-        let mut node = text::read(&format!("list = {written}"), Notation::Toml).ok()?.find(&["list"])?.clone();
-        node.origin = self.origin.clone();
-        if let Value::List(items) = &mut node.value {
-            items.iter_mut().for_each(|item| item.origin = self.origin.clone());
-        }
-        Some(node)
+        let root = text::read(&format!("list = {written}"), Notation::Toml).ok()?;
+        Some(root.find(&["list"])?.clone().written_at(&self.origin))
     }
 }
 

@@ -52,6 +52,7 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, runtime: &Path, findings: &
         reuse: file.plugin.instances == file::Instances::Reuse,
         deterministic: file.plugin.deterministic,
         settings: grants::settings(&file.plugin),
+        secrets: grants::places(&file.plugin, findings),
         grants,
         limits,
     };

@@ -7,6 +7,7 @@ use gristmill_guest::{EngineSettings, Grants, Instances, Limits, PluginSettings}
 
 use super::cache::CacheConfig;
 use super::grants::GrantsConfig;
+use super::problem::Place;
 use super::secret::Secret;
 
 /// Who gets the batches, what it may reach, and within which limits.
@@ -24,6 +25,8 @@ pub struct PluginConfig {
     pub cache: CacheConfig,
     /// What the plugin finds as its environment and in `wasi:config/store`, exposed secrets included.
     pub settings: BTreeMap<String, Secret>,
+    /// Where each exposed secret was written.
+    pub secrets: BTreeMap<String, Place>,
     /// What it may reach beside that.
     pub grants: GrantsConfig,
     /// What it may use up.

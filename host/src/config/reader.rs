@@ -6,8 +6,11 @@ use serde::de::value::StrDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::shape::ShapeError;
+use super::shape::{ShapeError, TABLE};
 use super::tree::{Entry, KeyPath, Node, Value};
+
+/// How a list is written in a flag or variable.
+const LIST: &str = "a list in TOML's notation, such as [\"a\", \"b\"] or [{ key = \"value\" }], or words as in a,b";
 
 /// Reads one node.
 pub(crate) struct Reader<'n> {
@@ -91,14 +94,16 @@ impl<'de> Deserializer<'de> for Reader<'de> {
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ShapeError> {
         let Value::Loose(text) = &self.node.value else { return self.deserialize_any(visitor) };
-        if text.trim_start().starts_with('[') {
-            // A list that is not closed, or otherwise broken: no topic is called like that.
-            return Err(ShapeError::wrong_kind("a list such as [\"a\", \"b\"], or a,b").at(&self.path, self.node));
+        if text.trim_start().starts_with(['[', '{']) {
+            // A list that is not closed or otherwise broken, or a table outside of one: no topic is called like that.
+            return Err(ShapeError::wrong_kind(LIST).at(&self.path, self.node));
         }
         let words = text.split(',').map(str::trim).filter(|word| !word.is_empty());
         let words: Vec<&str> = words.collect();
         let list = serde::de::value::SeqDeserializer::<_, ShapeError>::new(words.into_iter());
-        visitor.visit_seq(list).map_err(|error| error.at(&self.path, self.node))
+        // Words, where each item is a table.
+        let told = |error: ShapeError| if error.wants_table() { ShapeError::wrong_kind(LIST) } else { error };
+        visitor.visit_seq(list).map_err(|error| told(error).at(&self.path, self.node))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
@@ -111,7 +116,7 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         if matches!(self.node.value, Value::Table(_)) {
             return self.deserialize_any(visitor);
         }
-        Err(ShapeError::wrong_kind("a table").at(&self.path, self.node))
+        Err(ShapeError::wrong_kind(TABLE).at(&self.path, self.node))
     }
 
     fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ShapeError> {

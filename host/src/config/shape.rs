@@ -68,6 +68,16 @@ impl ShapeError {
         Some((path, at.origin.clone()))
     }
 
+    /// True when a key is missing that has to be there.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self.misfit, Misfit::MissingKey(_))
+    }
+
+    /// True when a table was wanted.
+    pub(crate) fn wants_table(&self) -> bool {
+        matches!(&self.misfit, Misfit::WrongKind { wanted } if plain(wanted) == TABLE)
+    }
+
     /// The key that was probably meant by one that is not known.
     pub(crate) fn meant(&self) -> Option<KeyPath> {
         let (Misfit::UnknownKey { key, known }, Some(at)) = (&self.misfit, &self.at) else { return None };
@@ -87,9 +97,26 @@ impl ShapeError {
                 let advice = advice.map(|word| format!("; did you mean \"{word}\"?")).unwrap_or_default();
                 format!("{value}: wanted {}{advice}", one_of(known))
             }
-            Misfit::WrongKind { wanted } => format!("{value}: wanted {}", plain(wanted)),
+            Misfit::WrongKind { wanted } => {
+                let notation = self.at.as_deref().filter(|_| self.wants_table()).and_then(table_notation);
+                format!("{value}: wanted {}{}", plain(wanted), notation.unwrap_or_default())
+            }
             Misfit::Other(text) => format!("{value}: {text}"),
         }
+    }
+}
+
+/// How a table is given where it was tried in one flag or variable.
+fn table_notation(At { path, origin, .. }: &At) -> Option<String> {
+    if path.ends_in_item() {
+        return Some(" for each item, as in [{ key = \"value\" }]".to_owned());
+    }
+    match origin {
+        Origin::Flag(_) => Some(format!("; give each of its keys a flag of its own, such as --set {path}.KEY=VALUE")),
+        Origin::Environment(name) => {
+            Some(format!("; give each of its keys a variable of its own, such as {name}__KEY=VALUE"))
+        }
+        Origin::File(_) => None,
     }
 }
 
@@ -156,6 +183,9 @@ fn one_of(words: &[&str]) -> String {
     }
 }
 
+/// What keys and values are called together.
+pub(crate) const TABLE: &str = "a table";
+
 /// Names of the machine's types, in words.
 fn plain(wanted: &str) -> String {
     let number = |low: u64, high: u64| format!("a whole number from {low} to {high}");
@@ -166,8 +196,8 @@ fn plain(wanted: &str) -> String {
         "f64" => "a number".to_owned(),
         "a boolean" => "true or false".to_owned(),
         "a sequence" => "a list".to_owned(),
-        "a map" => "a table".to_owned(),
-        other if other.starts_with("struct ") => "a table".to_owned(),
+        "a map" => TABLE.to_owned(),
+        other if other.starts_with("struct ") => TABLE.to_owned(),
         other if other.starts_with("enum ") => "a word".to_owned(),
         other => other.to_owned(),
     }

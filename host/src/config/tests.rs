@@ -296,9 +296,9 @@ fn a_section_is_a_table_and_a_list_is_a_list() {
         load_text(GOOD.to_owned(), Notation::Toml, request).map(|loaded| loaded.config.kafka.topics)
     };
     let refusal = |set: &str| with(set).unwrap_err().to_string();
-    assert_eq!(refusal("batch=5"), "flag --set batch: batch = \"5\": wanted a table");
-    assert_eq!(refusal("batch=[5]"), "flag --set batch: batch = (a list): wanted a table");
-    assert!(refusal("kafka.topics=[\"a\"").contains("wanted a list such as"), "{}", refusal("kafka.topics=[\"a\""));
+    assert!(refusal("batch=5").starts_with("flag --set batch: batch = \"5\": wanted a table; "));
+    assert!(refusal("batch=[5]").starts_with("flag --set batch: batch = (a list): wanted a table; "));
+    assert!(refusal("kafka.topics=[\"a\"").contains("wanted a list in TOML's notation, such as"));
     assert!(refusal("kafka.topics=[\"a\", 5]").contains("kafka.topics = 5: wanted a string"));
     assert_eq!(with("kafka.topics=[\"^a{1,2}\", \"c\"]").unwrap(), ["^a{1,2}", "c"]);
 }

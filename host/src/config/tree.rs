@@ -69,6 +69,23 @@ impl Node {
         Self { value, origin, hidden: false }
     }
 
+    /// The same with all that is in it, written at this place.
+    pub(crate) fn written_at(mut self, origin: &Origin) -> Self {
+        let at = |node: Self| node.written_at(origin);
+        self.value = match self.value {
+            Value::List(items) => Value::List(items.into_iter().map(at).collect()),
+            Value::Table(entries) => Value::Table(
+                entries
+                    .into_iter()
+                    .map(|Entry { key, node, .. }| Entry { key, key_origin: origin.clone(), node: at(node) })
+                    .collect(),
+            ),
+            scalar => scalar,
+        };
+        self.origin = origin.clone();
+        self
+    }
+
     /// The node at the end of `path`, where each step is one key.
     pub(crate) fn find(&self, path: &[&str]) -> Option<&Self> {
         let Some((first, rest)) = path.split_first() else { return Some(self) };
@@ -152,6 +169,12 @@ impl KeyPath {
         let mut steps = self.0.clone();
         steps.push(step);
         Self(steps)
+    }
+
+    /// One step back.
+    pub(crate) fn parent(&self) -> Self {
+        let parents = self.0.split_last().map(|(_, parents)| parents);
+        Self(parents.unwrap_or_default().to_vec())
     }
 
     /// True when it leads to an item of a list.

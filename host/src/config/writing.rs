@@ -173,7 +173,7 @@ fn needs_topic(file: &ConfigFile, findings: &mut Findings) {
     for (key, then) in [("fault", file.fault.then), ("retry", file.retry.then)] {
         if then == Some(file::Exhausted::DeadLetter) {
             let message = format!("{key}.then = \"dead_letter\" needs a topic; write [dead_letter] with topic = \"…\"");
-            findings.refuse(&[&[key, "then"]], message);
+            findings.refuse(&[&[key, "then"], &["dead_letter"]], message);
         }
     }
 }

@@ -146,3 +146,22 @@ fn an_address_is_not_missing_where_one_could_not_be_read() {
     assert_eq!(text.lines().count(), 1, "{text}");
     assert!(text.contains("the variable NOWHERE is not set"), "{text}");
 }
+
+#[test]
+fn a_name_that_no_environment_can_have_is_refused_and_shown_escaped() {
+    let long = "n".repeat(256);
+    for (name, wanted) in [
+        ("", "the name \"\" is empty".to_owned()),
+        ("a=b", "the name \"a=b\" has a \"=\"".to_owned()),
+        ("a\\u0000\\u001b[2J", "the name \"a\\0\\u{1b}[2J\" has a zero byte".to_owned()),
+        (&long, "nnn…\" has 256 bytes, more than 255".to_owned()),
+    ] {
+        for (table, value) in [("settings", "\"x\""), ("secrets", "{ value = \"x\", expose = true }")] {
+            let text = problems(&format!("{table} = {{ \"{name}\" = {value} }}"));
+            assert!(text.contains(&format!("plugin.{table}: the name \"")) && text.contains(&wanted), "{name}: {text}");
+            assert!(text.chars().count() < 250, "{text}");
+            assert_eq!(text.lines().count(), 1, "{text}");
+        }
+    }
+    good(&format!("settings = {{ \"{}\" = \"x\", \"column.a-b\" = \"y\" }}", "n".repeat(255)));
+}

@@ -140,3 +140,66 @@ fn flags_and_variables_come_after_the_lines_of_the_file() {
     let wanted = ["g.toml:11:8", "environment variable GRISTMILL__BATCH__WORKERS", "flag --set retry.jitter"];
     assert_eq!(begins, wanted, "{error}");
 }
+
+/// The cause alone: not that the table lacks what was taken out, nor what would follow from a table that is gone.
+#[test]
+fn a_variable_that_is_not_set_is_told_alone_also_where_its_value_is_required() {
+    for more in [
+        "[plugin.secrets.token]\nvalue = \"${NOWHERE}\"\nexpose = true",
+        "grants.http = [\"https://a.test\", { url = \"${NOWHERE}\", headers = { a = \"b\" } }]",
+        "grants.http = [{ url = \"${NOWHERE}\" }]\ngrants.addresses = [\"10.0.3.0/24\"]",
+        "grants.files = [{ path = \"${NOWHERE}\", as = \"/x\" }]",
+        "[dead_letter]\ntopic = \"${NOWHERE}\"\n[fault]\nthen = \"dead_letter\"",
+        "[sinks.out]\ntopic = \"${NOWHERE}\"",
+        "[schema_registry]\nurl = \"${NOWHERE}\"\n[topics.orders]\nvalue_format = \"avro\"",
+    ] {
+        let error = read(&format!("{GOOD}{more}")).expect_err(more);
+        assert_eq!(error.problems.len(), 1, "{more}: {error}");
+        assert!(
+            error.to_string().ends_with("the variable NOWHERE is not set; set it or write ${NOWHERE:-default}"),
+            "{error}"
+        );
+    }
+    let text = problems("[plugin.secrets.token]\nvalue = [1]\nexpose = true\n[plugin.secrets.other]\nexpose = true");
+    assert_eq!(text.lines().count(), 2, "what nobody wrote is still missing: {text}");
+    assert!(text.contains("[plugin.secrets.other] lacks the key \"value\""), "{text}");
+}
+
+fn laid(flag: &str) -> String {
+    let mut request = Request::new(Path::new("etc/g.toml"), BTreeMap::new());
+    request.set(flag).unwrap();
+    load_text(GOOD.to_owned(), Notation::Toml, request).expect_err(flag).to_string()
+}
+
+#[test]
+fn a_table_in_a_flag_or_variable_is_refused_with_its_notation() {
+    let keys =
+        |path: &str| format!("wanted a table; give each of its keys a flag of its own, such as --set {path}.KEY=VALUE");
+    let list = "wanted a list in TOML's notation, such as [\"a\", \"b\"] or [{ key = \"value\" }], or words as in a,b";
+    for (flag, wanted) in [
+        ("plugin.secrets.x=hunter2", keys("plugin.secrets.x")),
+        ("plugin.secrets.x={ value = \"hunter2\", expose = true }", keys("plugin.secrets.x")),
+        ("plugin.settings=a=hunter2", keys("plugin.settings")),
+        ("plugin.secrets.\"a.b\"=hunter2", keys("plugin.secrets.\"a.b\"")),
+        ("plugin.grants.http={ url = \"https://hunter2.test\" }", list.to_owned()),
+        ("plugin.grants.http=[{ \"url\": \"https://hunter2.test\" }]", list.to_owned()),
+        ("plugin.grants.files=lookup", list.to_owned()),
+        ("plugin.grants.files=[\"lookup\"]", "wanted a table for each item, as in [{ key = \"value\" }]".to_owned()),
+        ("kafka.topics=[\"a\"", list.to_owned()),
+    ] {
+        let text = laid(flag);
+        assert!(text.starts_with("flag --set ") && text.ends_with(&wanted), "{flag}: {text}");
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+    let given = variables(&[("GRISTMILL__PLUGIN__SECRETS__X", "hunter2")]);
+    let request = Request::new(Path::new("etc/g.toml"), given);
+    let text = load_text(GOOD.to_owned(), Notation::Toml, request).unwrap_err().to_string();
+    assert!(text.ends_with("a variable of its own, such as GRISTMILL__PLUGIN__SECRETS__X__KEY=VALUE"), "{text}");
+}
+
+/// A place in the text of a flag is no place in the file.
+#[test]
+fn what_is_wrong_inside_a_list_of_a_flag_is_told_at_the_flag() {
+    let text = laid("plugin.grants.http=[\"https://a.test\", { uri = \"https://b.test\" }]");
+    assert!(text.starts_with("flag --set plugin.grants.http: unknown key \"uri\""), "{text}");
+}
