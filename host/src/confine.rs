@@ -8,23 +8,39 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use gristmill_guest::Cache;
 use landlock::{
     ABI, AccessFs, CompatLevel, Compatible as _, PathBeneath, PathFd, Ruleset, RulesetAttr as _,
     RulesetCreatedAttr as _, RulesetError, RulesetStatus,
 };
-use seccompiler::{BackendError, BpfProgram, SeccompAction, SeccompFilter, TargetArch};
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch,
+};
+use tracing::info;
 
 /// What was given up, in words for the log.
 #[derive(Debug)]
-pub(crate) struct Confined {
+struct Confined {
     /// Files and programs.
-    pub(crate) landlock: String,
+    landlock: String,
     /// System calls.
-    pub(crate) seccomp: String,
+    seccomp: String,
+}
+
+/// Gives it up before a plugin's file is opened, where that is `wanted`, and says what was had. The cache that is open already can be
+/// written to.
+pub(crate) fn before_a_plugin(wanted: bool, cache: Option<&Cache>) {
+    if !wanted {
+        return;
+    }
+    let writable: Vec<_> = cache.iter().map(|cache| cache.folder().to_owned()).collect();
+    let Confined { landlock, seccomp } = confine(&writable);
+    info!(%landlock, %seccomp, "gave up what it does not need of the system");
 }
 
 /// Gives it up. Files can be written below `writable` from now on, and nowhere else. Files that are open stay what they are.
-pub(crate) fn confine(writable: &[PathBuf]) -> Confined {
+fn confine(writable: &[PathBuf]) -> Confined {
     let landlock = close_files(writable).unwrap_or_else(|error| no(&error));
     let seccomp = forbid_calls().map_or_else(|error| no(&error), |()| "yes".to_owned());
     Confined { landlock, seccomp }
@@ -118,15 +134,39 @@ const NEVER_MADE: [libc::c_long; 50] = [
     libc::SYS_userfaultfd,
 ];
 
+/// Namespaces that a new process could ask for: in one of its own it would be root, and reach parts of the kernel that are root's.
+const NAMESPACES: [libc::c_int; 7] = [
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+];
+
 /// They fail from now on as they fail for somebody without the right.
 fn forbid_calls() -> Result<(), seccompiler::Error> {
-    let architecture: TargetArch =
-        std::env::consts::ARCH.try_into().map_err(|error: BackendError| seccompiler::Error::Backend(error))?;
-    let forbidden: BTreeMap<_, _> = NEVER_MADE.iter().map(|call| (*call, Vec::new())).collect();
-    let errno = u32::try_from(libc::EPERM).unwrap_or(1);
-    let filter = SeccompFilter::new(forbidden, SeccompAction::Allow, SeccompAction::Errno(errno), architecture);
-    let program: BpfProgram = filter.and_then(TryInto::try_into).map_err(seccompiler::Error::Backend)?;
-    seccompiler::apply_filter_all_threads(&program)
+    let mut forbidden: BTreeMap<_, _> = NEVER_MADE.iter().map(|call| (*call, Vec::new())).collect();
+    // Threads and processes, but none in a namespace of its own.
+    let asks_for = |namespace: &libc::c_int| {
+        let flag = *namespace as u64;
+        let is_set = SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(flag), flag)?;
+        SeccompRule::new(vec![is_set])
+    };
+    let asks = NAMESPACES.iter().map(asks_for).collect::<Result<Vec<_>, BackendError>>()?;
+    forbidden.insert(libc::SYS_clone, asks);
+    forbid(forbidden, libc::EPERM)?;
+    // What the flags of clone3 are stands in memory, where no filter looks. Told that there is no such call, the C library uses clone.
+    forbid(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)
+}
+
+/// Lets these calls fail with this error, in every thread.
+fn forbid(calls: BTreeMap<i64, Vec<SeccompRule>>, error: libc::c_int) -> Result<(), seccompiler::Error> {
+    let architecture: TargetArch = std::env::consts::ARCH.try_into()?;
+    let refused = SeccompAction::Errno(error as u32);
+    let filter = SeccompFilter::new(calls, SeccompAction::Allow, refused, architecture)?;
+    seccompiler::apply_filter_all_threads(&BpfProgram::try_from(filter)?)
 }
 
 #[cfg(test)]
@@ -192,5 +232,34 @@ mod tests {
             let refused = std::os::unix::fs::chroot("/").unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::PermissionDenied);
         });
+    }
+
+    /// Calls of which the kernel itself says that they make no sense, so that none is ever done: a filter answers before it.
+    #[test]
+    fn nobody_gets_a_namespace_of_their_own_and_threads_and_processes_still_start() {
+        let sum = confined(&[], |confined| {
+            if confined.seccomp.starts_with("no") {
+                println!("seccomp: {}", confined.seccomp);
+                return None;
+            }
+            let own = process::Command::new(std::env::current_exe().unwrap()).arg("--list").output().unwrap();
+            assert!(own.status.success(), "{own:?}");
+            Some((0..4_u64).map(|part| thread::spawn(move || part).join().unwrap()).sum::<u64>())
+        });
+        let Some(sum) = sum else { return };
+        assert_eq!(sum, 6);
+        // A thread that shares no signals is none.
+        let flags = NAMESPACES.map(|namespace| namespace | libc::CLONE_THREAD).into_iter().chain([libc::CLONE_THREAD]);
+        let clones = flags.map(|flags| format!("{}:{flags}", libc::SYS_clone));
+        let calls = clones.chain([format!("{}:0", libc::SYS_clone3)]);
+        let script = "foreach (@ARGV) { my ($call, $flags) = split /:/; \
+                      print syscall($call, $flags + 0, 0, 0, 0, 0) == -1 ? $! + 0 : \"done\", \"\\n\" }";
+        // Perl is what a build needs anyway. This thread may still start programs; what it starts has the filter.
+        let asked = process::Command::new("perl").args(["-e", script]).args(calls).output().unwrap();
+        let answers = String::from_utf8(asked.stdout).unwrap();
+        let mut wanted = vec![libc::EPERM; NAMESPACES.len()];
+        wanted.extend([libc::EINVAL, libc::ENOSYS]);
+        let answers: Vec<_> = answers.lines().collect();
+        assert_eq!(answers, wanted.iter().map(ToString::to_string).collect::<Vec<_>>());
     }
 }

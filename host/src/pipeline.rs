@@ -16,7 +16,7 @@ use crate::cli::LiveLine;
 use crate::clock::Clock;
 use crate::compiling;
 use crate::config::Config;
-use crate::confine::{self, Confined};
+use crate::confine;
 use crate::control::{Control, Identity};
 use crate::decoding::{Formats, News, Stage};
 use crate::emitting::Emitting;
@@ -95,11 +95,7 @@ pub(crate) fn run(config: impl FnOnce() -> Result<Config, Exit> + Send + 'static
             Err(exit) => return exit,
         };
         // The socket's own thread can still write files: it makes and removes its own, and no guest ever runs on it.
-        if config.start.confine {
-            let writable: Vec<_> = cache.iter().map(|cache| cache.folder().to_owned()).collect();
-            let Confined { landlock, seccomp } = confine::confine(&writable);
-            info!(%landlock, %seccomp, "gave up what it does not need of the system");
-        }
+        confine::before_a_plugin(config.start.confine, cache.as_ref());
         let load = {
             let config = config.clone();
             // Schema files are read in no time, and a plugin is not.
