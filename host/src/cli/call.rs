@@ -14,10 +14,11 @@ use clap::Args;
 use gristmill_core::io::DeliveryId;
 use gristmill_core::outcome::{Answer, Outcome};
 use gristmill_core::policy::{Attempts, Exhausted};
-use gristmill_guest::{Answered, EngineSettings, Job, Plugin, PluginSettings, Worker, WorkerSettings};
+use gristmill_guest::{Answered, Cache, EngineSettings, Job, Plugin, PluginSettings, Worker, WorkerSettings};
 
 use crate::compiling;
 use crate::config::{CacheConfig, Place};
+use crate::confine;
 use crate::decoding::Formats;
 use crate::excerpt::short_reason;
 use crate::exit::{self, Exit};
@@ -66,7 +67,7 @@ pub(super) fn run(args: CallArgs, console: &mut Console) -> Exit {
 fn call(args: CallArgs, console: &mut Console) -> Result<Exit, Exit> {
     let setup = Setup::new(args.config, args.overlays, console)?;
     let misfit = |error: RecordsError| Exit::because(exit::MISFIT, error.to_string());
-    let engine = compiling::engine(setup.engine.clone(), compiling::open(&setup.cache))?;
+    let engine = compiling::engine(setup.engine.clone(), setup.cache.clone())?;
     let (named_by, pinned) = (NamedBy::CommandLine, setup.digest.as_deref());
     let plugin = plugin_file::load(&args.plugin, named_by, pinned, &engine, &setup.settings)
         .map_err(|error| Exit::from(&error.with_secrets(&setup.secrets)))?;
@@ -135,7 +136,7 @@ struct Setup {
     settings: PluginSettings,
     engine: EngineSettings,
     /// Where compiled plugins are kept.
-    cache: CacheConfig,
+    cache: Option<Cache>,
     records_max: Option<u32>,
     /// The names of the sinks that the plugin may emit to.
     sinks: Vec<String>,
@@ -144,10 +145,13 @@ struct Setup {
 }
 
 impl Setup {
+    /// Confines the process on the way, before anything reads the plugin or a schema.
     fn new(config: Option<PathBuf>, overlays: OverlayArgs, console: &mut Console) -> Result<Self, Exit> {
         let Some(path) = config else {
             overlays.refuse_without_config()?;
             let (pipeline, settings) = ("call".into(), PluginSettings::default());
+            let cache = compiling::open(&CacheConfig::Auto);
+            confine::before_a_plugin(true, cache.as_ref());
             return Ok(Self {
                 pipeline,
                 formats: None,
@@ -155,13 +159,15 @@ impl Setup {
                 secrets: BTreeMap::new(),
                 settings,
                 engine: EngineSettings::default(),
-                cache: CacheConfig::Auto,
+                cache,
                 records_max: None,
                 sinks: Vec::new(),
                 attempts: Attempts::Unlimited,
             });
         };
         let config = overlays.load(path, console)?.config;
+        let cache = compiling::open(&config.plugin.cache);
+        confine::before_a_plugin(config.start.confine, cache.as_ref());
         Ok(Self {
             pipeline: config.pipeline.as_str().into(),
             formats: Formats::load(&config.decoding, config.policy.batch.record_bytes_max)?,
@@ -169,7 +175,7 @@ impl Setup {
             secrets: config.plugin.secrets.clone(),
             settings: config.plugin.guest_settings(),
             engine: config.plugin.engine_settings(),
-            cache: config.plugin.cache.clone(),
+            cache,
             records_max: Some(config.policy.batch.records_max.get()),
             sinks: config.writing.sinks.into_keys().collect(),
             attempts: config.policy.retry.attempts,

@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::compiling;
 use crate::config::{Config, Loaded, OriginLine, Problem, Span};
+use crate::confine;
 use crate::counted::counted;
 use crate::decoding::Formats;
 use crate::exit::{self, Exit};
@@ -118,10 +119,11 @@ fn look(args: CheckArgs, console: &mut Console) -> Result<Found, NotLoaded> {
         return Ok(Found { loaded, plugin: None, topics: Vec::new(), registry: false });
     }
     let alone = |exit| NotLoaded { exit, problems: Vec::new() };
-    let Config { decoding, policy, .. } = &loaded.config;
+    let Config { decoding, policy, plugin, start, .. } = &loaded.config;
+    let cache = compiling::open(&plugin.cache);
+    confine::before_a_plugin(start.confine, cache.as_ref());
     let formats = Formats::load(decoding, policy.batch.record_bytes_max).map_err(Exit::from);
-    let (formats, plugin) =
-        both(formats, loading::plugin(&loaded.config, compiling::open(&loaded.config.plugin.cache))).map_err(alone)?;
+    let (formats, plugin) = both(formats, loading::plugin(&loaded.config, cache)).map_err(alone)?;
     let wait = args.wait.map_or(loaded.config.start.wait, |wait| wait.0);
     let topics = if args.online { reach(&loaded.config, wait).map_err(alone)? } else { Vec::new() };
     let registry = formats.as_ref().and_then(Formats::registry).filter(|_| args.online);

@@ -9,6 +9,7 @@ use gristmill_guest::{Inspection, PluginSettings};
 use serde::Serialize;
 
 use crate::config::PluginConfig;
+use crate::confine;
 use crate::exit::{self, Exit};
 use crate::plugin_file::{self, NamedBy};
 use crate::profile::{self, Line};
@@ -76,9 +77,12 @@ pub(super) fn run(args: InspectArgs, console: &mut Console) -> Exit {
 fn shown(args: InspectArgs, console: &mut Console) -> Result<Exit, Exit> {
     let InspectArgs { plugin, config, overlays, output } = args;
     let config = match config {
-        Some(path) => Some(overlays.load(path, console)?.config.plugin),
+        Some(path) => Some(overlays.load(path, console)?.config),
         None => overlays.refuse_without_config().map(|()| None)?,
     };
+    // Nothing is compiled, so nothing is kept.
+    confine::before_a_plugin(config.as_ref().is_none_or(|config| config.start.confine), None);
+    let config = config.map(|config| config.plugin);
     let settings = config.as_ref().map_or_else(PluginSettings::default, PluginConfig::guest_settings);
     let bytes = plugin_file::read(&plugin, NamedBy::CommandLine, &settings).map_err(|error| Exit::from(&error))?;
     let mut inspection = gristmill_guest::inspect(&bytes, &settings.limits);

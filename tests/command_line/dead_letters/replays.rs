@@ -121,6 +121,20 @@ fn the_plugin_gets_what_its_topics_say_and_what_does_not_decode_is_named() {
 }
 
 #[test]
+fn a_plugin_that_is_tried_on_dead_letters_is_confined_as_by_run() {
+    let cluster = cluster();
+    let said = |more: &str| {
+        let run = Run::new().file("g.toml", text(&cluster, "gristmill-echo", more));
+        let ended =
+            run.with(&["dead-letters", "replay", "g.toml", "--to", "plugin", "--all", "--log-level", "gristmill=info"]);
+        assert!(ended.stdout.contains("batch 1: "), "{ended:#?}");
+        ended.stderr.contains("gave up what it does not need of the system")
+    };
+    assert!(said(""));
+    assert!(!said("[start]\nconfine = false\n"));
+}
+
+#[test]
 fn a_batch_that_is_not_ok_ends_it_as_it_ends_a_call() {
     let cluster = cluster();
     put(&cluster, b"fatal:no table", b"", &REJECTED);

@@ -8,6 +8,7 @@ use gristmill_core::policy::{Attempts, BatchLimits};
 
 use crate::compiling;
 use crate::config::Config;
+use crate::confine;
 use crate::dead_letters::Position;
 use crate::decoding::{Formats, Unavailable};
 use crate::exit::{self, Exit};
@@ -39,10 +40,12 @@ pub(super) struct Calling {
 }
 
 impl Calling {
-    /// Loads the schemas and the plugin.
+    /// Confines the process, then loads the schemas and the plugin.
     pub(super) fn new(config: &Config, wait: Duration, output: Output) -> Result<Self, Exit> {
+        let cache = compiling::open(&config.plugin.cache);
+        confine::before_a_plugin(config.start.confine, cache.as_ref());
         let formats = Formats::load(&config.decoding, config.policy.batch.record_bytes_max)?;
-        let plugin = loading::plugin(config, compiling::open(&config.plugin.cache))?;
+        let plugin = loading::plugin(config, cache)?;
         let sinks = config.writing.sinks.keys().map(|sink| Arc::from(sink.as_str())).collect();
         Ok(Self {
             caller: Caller::new(plugin, Arc::from(config.pipeline.as_str()), 1, sinks)?,
