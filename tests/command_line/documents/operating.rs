@@ -154,3 +154,24 @@ fn the_unit_of_a_tenant_closes_everything_but_what_a_compiling_host_needs() {
     let filter = lines.iter().find(|line| line.starts_with("SystemCallFilter=")).unwrap();
     assert!(filter.contains("landlock_restrict_self") && filter.contains("seccomp"), "{filter}");
 }
+
+/// Not every engine lets a folder in memory belong to somebody, so the two that a tenant's host writes to are open, and it makes its own
+/// in them; and what the page mounts and names is what the image has.
+#[test]
+fn the_container_of_a_tenant_is_run_as_its_image_is_made() {
+    let (image, text) = (file("examples/tenants/Containerfile"), file("examples/tenants/README.md"));
+    let folders: Vec<&str> =
+        image.lines().filter(|line| line.starts_with("ENV ")).flat_map(str::split_whitespace).collect();
+    let folders: Vec<&str> = folders.iter().filter_map(|setting| Some(setting.split_once('=')?.1)).collect();
+    assert_eq!(folders.len(), 2, "{image}");
+    for folder in folders {
+        assert!(text.contains(&format!("--tmpfs {folder}:mode=1777")), "{folder}");
+    }
+    assert!(!text.contains("uid="), "podman refuses it");
+    let copied = image.lines().find(|line| line.starts_with("COPY orders.wasm ")).unwrap();
+    let plugin = copied.split_whitespace().last().unwrap();
+    assert!(text.contains(&format!("plugin.path = \"{plugin}\"")), "{plugin}");
+    let command = image.lines().find(|line| line.starts_with("CMD ")).unwrap();
+    let configuration = command.split('"').find(|part| part.ends_with(".toml")).unwrap();
+    assert!(text.contains(&format!("--volume ./orders.toml:{configuration}:ro")), "{configuration}");
+}
