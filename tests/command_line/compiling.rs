@@ -57,7 +57,10 @@ fn a_folder_that_others_can_reach_is_warned_of_and_not_used() {
     fs::set_permissions(&cache, PermissionsExt::from_mode(0o755)).unwrap();
     let ended = call(folder.path(), &[]);
     let warning = ended.good().stderr.lines().find(|line| line.contains("compiled plugins are not kept")).unwrap();
-    assert!(warning.contains("WARN") && warning.contains("chmod it to 700"), "{warning}");
+    assert!(
+        warning.contains("WARN") && warning.contains("name a folder of this user's own in plugin.cache"),
+        "{warning}"
+    );
     assert!(ended.stderr.contains("cached=false"), "{ended:#?}");
     assert_eq!(fs::read_dir(&cache).unwrap().count(), 0);
 }

@@ -178,6 +178,22 @@ fn an_entry_that_is_a_link_or_open_to_others_is_a_miss() {
     assert!(elsewhere.exists(), "what a link leads to is left alone");
 }
 
+/// Somebody's folder does not go away as a file does: it is told once at each start, and nothing is kept in its place.
+#[test]
+fn a_folder_in_an_entrys_place_is_a_miss_with_one_warning() {
+    let bytes = guest_bytes("gristmill_echo");
+    let kept = Kept::new();
+    kept.load(&bytes);
+    let (path, _) = kept.entry();
+    fs::remove_file(&path).unwrap();
+    fs::create_dir_all(path.join("precious")).unwrap();
+    assert!(!kept.load(&bytes).compiled().cached);
+    let said = journal::events_with(kept.folder.path().to_str().unwrap());
+    let told: Vec<_> = said.iter().filter(|event| event.contains("message=a compiled plugin")).collect();
+    assert!(told.len() == 1 && told[0].contains("is not used; it is compiled again"), "{told:?}");
+    assert!(path.join("precious").exists(), "and it is left alone");
+}
+
 /// B32: running code is not mapped from the file.
 #[test]
 fn an_entry_may_be_overwritten_while_its_code_runs() {
@@ -241,7 +257,12 @@ fn a_folder_that_is_not_private_is_refused_with_the_way_out() {
         let error = refused(folder.path());
         assert!(matches!(error, CacheError::Open { .. }), "{error}");
         let text = error.to_string();
-        assert!(text.contains(&format!("{mode:o}")) && text.ends_with("chmod it to 700"), "{text}");
+        assert!(
+            text.contains(&format!("{mode:o}"))
+                && text.contains("name a folder of this user's own in plugin.cache")
+                && !text.contains("chmod it"),
+            "{text}"
+        );
     }
     // The root folder is root's; where we are root, give one away.
     let foreign =

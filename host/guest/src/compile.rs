@@ -23,6 +23,7 @@ pub use self::child::{COMPILE_COMMAND, compile_worker};
 pub use self::error::{CompileError, CompileLimit};
 use crate::engine::FEATURES;
 use crate::plugin::Digest;
+use crate::stdio::escape;
 use crate::sys;
 
 /// How plugins become code.
@@ -113,9 +114,10 @@ pub(crate) fn code(
             let order = Order { program, limits, deterministic: engine.is_deterministic(), bytes };
             let engine = engine.wasmtime();
             let kept = cache.as_ref().map(|cache| (cache, cache::name(engine, digest)));
-            match kept.as_ref().and_then(|(cache, name)| find(engine, cache, name)) {
-                Some(component) => (component, true),
-                None => by_worker(engine, &order, kept.as_ref())?,
+            match kept.as_ref().map_or(Found::Nothing, |(cache, name)| find(engine, cache, name)) {
+                Found::Code(component) => (component, true),
+                Found::Nothing => by_worker(engine, &order, kept.as_ref())?,
+                Found::InTheWay => by_worker(engine, &order, None)?,
             }
         }
     };
@@ -154,7 +156,7 @@ fn by_worker(
     // Poisoned: a thread panicked while its child compiled; the child is dead, and nothing was left half done.
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     // Whoever had the turn before may have compiled the same.
-    if let Some(component) = kept.and_then(|(cache, name)| find(engine, cache, name)) {
+    if let Some(Found::Code(component)) = kept.map(|(cache, name)| find(engine, cache, name)) {
         return Ok((component, true));
     }
     let artefact = process::run(order)?;
@@ -163,32 +165,41 @@ fn by_worker(
     if let Some((cache, name)) = kept
         && let Err(error) = cache.keep(name, &artefact)
     {
-        warn!(folder = %cache.folder().display(), cause = %error, "a compiled plugin could not be kept; it is compiled again at the next start");
+        warn!(folder = %shown(cache), cause = %error, "a compiled plugin could not be kept; it is compiled again at the next start");
     }
     Ok((component, false))
 }
 
+/// What the cache has of a plugin.
+enum Found {
+    /// Its code.
+    Code(Component),
+    /// Nothing, or nothing any more.
+    Nothing,
+    /// Something that cannot be used and does not go away, such as a folder: nothing is kept in its place.
+    InTheWay,
+}
+
 /// Looks a plugin up in the cache. What is there and cannot be used is told, and counts as not there.
-fn find(engine: &Engine, cache: &Cache, name: &str) -> Option<Component> {
+fn find(engine: &Engine, cache: &Cache, name: &str) -> Found {
     let unused = |cause: &dyn std::fmt::Display| {
-        warn!(folder = %cache.folder().display(), entry = name, cause = %cause, "a compiled plugin in the cache is not used; it is compiled again");
-        cache.forget(name);
+        warn!(folder = %shown(cache), entry = name, cause = %cause, "a compiled plugin in the cache is not used; it is compiled again");
+        if cache.forget(name) { Found::Nothing } else { Found::InTheWay }
     };
     match cache.find(name) {
         Ok(Some(artefact)) => match sys::load(engine, &artefact) {
-            Ok(component) => Some(component),
-            Err(error) => {
-                unused(&format_args!("it is for another host: {error:#}"));
-                None
-            }
+            Ok(component) => Found::Code(component),
+            Err(error) => unused(&format_args!("it is for another host: {error:#}")),
         },
         Ok(None) => {
             debug!(entry = name, "not in the cache");
-            None
+            Found::Nothing
         }
-        Err(cause) => {
-            unused(&cause);
-            None
-        }
+        Err(cause) => unused(&cause),
     }
+}
+
+/// The cache's folder as a line of the log shows it.
+fn shown(cache: &Cache) -> String {
+    escape(cache.folder().as_os_str().as_encoded_bytes())
 }

@@ -57,7 +57,7 @@ pub enum CacheError {
         path: PathBuf,
     },
     /// Open to others.
-    #[error("{} is open to other users, who could put code into it (its mode is {mode:o}); chmod it to 700", path.display())]
+    #[error("{} is open to other users, who could put code into it (its mode is {mode:o}); name a folder of this user's own in plugin.cache, which is made with mode 700 where there is none yet; chmod only one that holds nothing else", path.display())]
     Open {
         /// The folder.
         path: PathBuf,
@@ -114,9 +114,9 @@ impl Cache {
         folder.prune(name, ENTRIES_MAX, ENTRIES_BYTES_MAX)
     }
 
-    /// Removes what is under this name, as far as that goes.
-    pub(super) fn forget(&self, name: &str) {
-        self.inner.folder.remove(name);
+    /// Removes what is under this name. False: it stays.
+    pub(super) fn forget(&self, name: &str) -> bool {
+        self.inner.folder.remove(name)
     }
 }
 

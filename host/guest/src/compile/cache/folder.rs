@@ -133,9 +133,9 @@ impl Folder {
         let _ = utimensat(&self.0, name, &times, AtFlags::SYMLINK_NOFOLLOW);
     }
 
-    /// Removes a file. As far as that goes.
-    pub(super) fn remove(&self, name: &str) {
-        let _ = unlinkat(&self.0, name, AtFlags::empty());
+    /// Removes a file, as far as that goes. False: something is still there.
+    pub(super) fn remove(&self, name: &str) -> bool {
+        matches!(unlinkat(&self.0, name, AtFlags::empty()), Ok(()) | Err(Errno::NOENT))
     }
 
     /// Removes the entries used longest ago, until no more than so many and so large ones are left, and what nobody finished.
