@@ -1,11 +1,13 @@
-//! Folders that were granted can be read, and nothing can be written, nor anything beside them be reached.
+//! Folders that were granted can be read. Nothing can be written, nothing beside them be reached, and the host not be held up.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use gristmill_guest::{FilesError, FilesGrant, Grants, LoadError, ReachError};
+use gristmill_guest::{FilesError, FilesGrant, Grants, Limits, LoadError, PluginSettings, ReachError};
 
-use crate::caller::{caller, grants};
+use crate::caller::{caller, caller_with, grants};
+use crate::journal;
 use crate::mill::{mischief, with_limits};
 
 /// A folder of its own for a test, gone afterwards.
@@ -22,6 +24,12 @@ impl Folder {
 
     fn grant(&self) -> FilesGrant {
         FilesGrant { folder: self.0.join("lookup"), mount: "/lookup".to_owned(), bytes_max: 100 }
+    }
+
+    /// Puts a pipe into the granted folder, which nobody writes to.
+    fn pipe(&self, name: &str) {
+        let made = std::process::Command::new("mkfifo").arg(self.at("lookup").join(name)).status().unwrap();
+        assert!(made.success());
     }
 
     fn at(&self, path: &str) -> PathBuf {
@@ -65,6 +73,93 @@ fn what_lies_beside_a_granted_folder_is_out_of_reach() {
     }
 }
 
+/// What keeps a file open counts, and nothing else does: of a file that was closed its stream may be left.
+#[test]
+fn a_guest_has_64_files_open_and_one_more_is_an_error_of_its_own() {
+    journal::listen();
+    let folder = Folder::new("many-files");
+    let mut mill = caller(with_folder(folder.grant()));
+    for word in ["keep-files", "keep-streams"] {
+        let told = mill.call(&format!("{word} zones"), "");
+        assert_eq!(told, "64 kept, then refused: quota; then reached", "{word}");
+    }
+    journal::event_with("more than 64 files and folders open at once", "plugin was denied");
+}
+
+#[test]
+fn a_guest_has_eight_listings_open_and_one_more_is_an_error_of_its_own() {
+    journal::listen();
+    let folder = Folder::new("many-listings");
+    let mut mill = caller(with_folder(folder.grant()));
+    assert_eq!(mill.call("keep-listings", ""), "8 kept, then refused: quota; then reached");
+    journal::event_with("more than 8 listings of folders at once", "plugin was denied");
+}
+
+#[test]
+fn a_listing_has_every_name_with_its_kind() {
+    let folder = Folder::new("listing");
+    fs::create_dir(folder.at("lookup/more")).unwrap();
+    std::os::unix::fs::symlink("zones", folder.at("lookup/link")).unwrap();
+    let mut mill = caller(with_folder(folder.grant()));
+    folder.pipe("pipe");
+    assert_eq!(
+        mill.call("list", ""),
+        "link DescriptorType::SymbolicLink, more DescriptorType::Directory, pipe DescriptorType::Fifo, \
+         zones DescriptorType::RegularFile"
+    );
+}
+
+/// A folder that grew after the load is not read into the host's memory whole.
+#[test]
+fn the_listing_of_a_folder_with_more_names_than_may_be_granted_is_refused() {
+    let folder = Folder::new("grown");
+    let mut mill = caller(with_folder(folder.grant()));
+    for at in 0..9_999 {
+        fs::File::create(folder.at(&format!("lookup/{at}"))).unwrap();
+    }
+    assert!(mill.call("keep-listings", "").starts_with("8 kept"));
+    fs::File::create(folder.at("lookup/one-more")).unwrap();
+    assert_eq!(mill.call("keep-listings", ""), "0 kept, then refused: quota; then refused: quota");
+}
+
+#[test]
+fn a_hundred_thousand_files_can_be_opened_one_after_the_other() {
+    let folder = Folder::new("one-by-one");
+    let limits = Limits { time: Duration::from_secs(28), cpu: Duration::from_secs(28), ..Limits::STRICT };
+    let grants = with_folder(folder.grant());
+    let mut mill = caller_with(PluginSettings { grants, limits, ..PluginSettings::default() });
+    assert_eq!(mill.call("open-and-close zones", ""), "reached");
+}
+
+/// Opening a pipe to read it waits until somebody opens it to write, which nobody does here. Where the host waited, the call would end
+/// at its limit of time, 5 s, and the thread that waits never.
+#[test]
+fn a_pipe_that_came_into_the_folder_after_the_load_is_refused_without_waiting() {
+    journal::listen();
+    let folder = Folder::new("planted");
+    let mut mill = caller(with_folder(folder.grant()));
+    folder.pipe("planted-pipe");
+    let began = Instant::now();
+    assert_eq!(mill.call("open planted-pipe", ""), "refused: not-permitted");
+    let told = mill.call("read /lookup/planted-pipe", "");
+    assert!(told.starts_with("refused"), "{told}");
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+    journal::event_with("planted-pipe is neither file nor folder", "plugin was denied");
+    assert_eq!(mill.call("read /lookup/zones", ""), "reached: eu us");
+}
+
+/// The folder is opened when the plugin is loaded, and that one is what every instance gets.
+#[test]
+fn a_folder_that_takes_the_name_of_a_granted_one_is_not_read() {
+    let folder = Folder::new("swapped");
+    let mut mill = caller(with_folder(folder.grant()));
+    assert_eq!(mill.call("read /lookup/zones", ""), "reached: eu us");
+    fs::rename(folder.at("lookup"), folder.at("away")).unwrap();
+    std::os::unix::fs::symlink(&folder.0, folder.at("lookup")).unwrap();
+    assert_eq!(mill.call("read /lookup/zones", ""), "reached: eu us");
+    assert!(mill.call("read /lookup/secret", "").starts_with("refused"));
+}
+
 fn refused(files: FilesGrant) -> FilesError {
     let mut settings = with_limits(|_| {});
     settings.grants.files = vec![files];
@@ -87,8 +182,7 @@ fn a_folder_with_more_than_its_quota_is_refused_at_load() {
 #[test]
 fn a_folder_with_a_pipe_in_it_is_refused_at_load() {
     let folder = Folder::new("pipe");
-    let made = std::process::Command::new("mkfifo").arg(folder.at("lookup/pipe")).status().unwrap();
-    assert!(made.success());
+    folder.pipe("pipe");
     let error = refused(folder.grant());
     assert!(matches!(&error, FilesError::Special { path } if path.ends_with("pipe")), "{error}");
 }

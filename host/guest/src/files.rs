@@ -1,12 +1,17 @@
-//! Folders that a plugin may read: looked through once when it is loaded, and given to its instances read-only.
+//! Folders that a plugin may read: opened and looked through once, when it is loaded.
 //!
-//! It must not know what is in the files. Nothing here ever writes.
+//! It must not know what is in the files, nor what instances do with the folders. Nothing here ever writes.
 
-use std::fs;
+use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use wasmtime_wasi::{FsPerms, WasiCtxBuilder};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, open, openat2, statat};
+use rustix::io::Errno;
+use wasmtime_wasi::filesystem;
+use wasmtime_wasi::{FsPerms, OpenMode};
 
 /// A folder that a plugin may read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,7 +25,10 @@ pub struct FilesGrant {
 }
 
 /// How many files and folders may lie in a granted one. Looking through more holds up the start.
-const ENTRIES_MAX: usize = 10_000;
+pub(crate) const ENTRIES_MAX: usize = 10_000;
+
+/// How often an opening is tried again that failed because something in its way was renamed meanwhile, anywhere on the machine.
+const OPEN_TRIES: u32 = 4;
 
 /// Why a granted folder cannot be given.
 #[derive(Debug, thiserror::Error)]
@@ -65,58 +73,107 @@ pub enum FilesError {
         /// What was found.
         path: String,
     },
+    /// The system has no way to keep a path within a folder.
+    #[error(
+        "cannot open {folder}, which plugin.grants.files names, in a way that keeps its plugin within it: the call openat2 fails; it \
+         takes Linux 5.6, and a sandbox around the host that lets it pass"
+    )]
+    NoWayToOpen {
+        /// The granted folder.
+        folder: String,
+    },
+}
+
+/// A granted folder as it was when the plugin was loaded: whatever takes its name later is another one. Clones are one descriptor.
+#[derive(Clone)]
+pub(crate) struct Folder {
+    pub(crate) dir: filesystem::Dir,
+    /// What the plugin calls it.
+    pub(crate) mount: String,
 }
 
 impl FilesGrant {
-    /// Looks through the folder: is it one, is it small enough, and is there nothing in it that a reader could hang on?
+    /// Opens the folder and looks through it: is it one, is it small enough, and is there nothing in it that a reader could hang on?
     ///
     /// # Errors
     ///
     /// It is not, with the way out.
-    pub(crate) fn check(&self) -> Result<(), FilesError> {
-        if !fs::metadata(&self.folder).map_err(|source| read_error(&self.folder, source))?.is_dir() {
-            return Err(FilesError::NotAFolder { path: shown(&self.folder) });
+    pub(crate) fn open(&self) -> Result<Folder, FilesError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder: File = match open(&self.folder, flags, Mode::empty()) {
+            Ok(folder) => folder.into(),
+            Err(Errno::NOTDIR) => return Err(FilesError::NotAFolder { path: shown(&self.folder) }),
+            Err(error) => return Err(read_error(&self.folder, error)),
+        };
+        if open_beneath(&folder, Path::new("."), OFlags::DIRECTORY).is_err() {
+            return Err(FilesError::NoWayToOpen { folder: shown(&self.folder) });
         }
-        let (mut bytes, mut entries, mut waiting) = (0_u64, 0_usize, vec![self.folder.clone()]);
-        while let Some(folder) = waiting.pop() {
-            for entry in fs::read_dir(&folder).map_err(|source| read_error(&folder, source))? {
-                let path = entry.map_err(|source| read_error(&folder, source))?.path();
+        self.look_through(&folder)?;
+        let dir = filesystem::Dir::new(folder, FsPerms::ReadOnly, OpenMode::READ, false);
+        Ok(Folder { dir, mount: self.mount.clone() })
+    }
+
+    fn look_through(&self, folder: &File) -> Result<(), FilesError> {
+        let named = |path: &Path| self.folder.join(path.strip_prefix(".").unwrap_or(path));
+        let (mut bytes, mut entries, mut waiting) = (0_u64, 0_usize, vec![PathBuf::from(".")]);
+        while let Some(at) = waiting.pop() {
+            let failed = |error| read_error(&named(&at), error);
+            let opened = open_beneath(folder, &at, OFlags::DIRECTORY | OFlags::NOFOLLOW).map_err(failed)?;
+            for entry in Dir::read_from(&opened).map_err(failed)? {
+                let entry = entry.map_err(failed)?;
+                let name = entry.file_name();
+                if is_dots(name.to_bytes()) {
+                    continue;
+                }
+                let path = at.join(OsStr::from_bytes(name.to_bytes()));
                 // A link is not followed: where it leads out of the folder, the guest is refused as well.
-                let what = fs::symlink_metadata(&path).map_err(|source| read_error(&path, source))?;
+                let what = statat(&opened, name, AtFlags::SYMLINK_NOFOLLOW)
+                    .map_err(|error| read_error(&named(&path), error))?;
                 entries += 1;
-                bytes = bytes.saturating_add(if what.is_file() { what.len() } else { 0 });
+                match FileType::from_raw_mode(what.st_mode) {
+                    FileType::RegularFile => bytes = bytes.saturating_add(u64::try_from(what.st_size).unwrap_or(0)),
+                    FileType::Directory => waiting.push(path),
+                    FileType::Symlink => {}
+                    _ => return Err(FilesError::Special { path: shown(&named(&path)) }),
+                }
                 if bytes > self.bytes_max {
                     return Err(FilesError::TooLarge { folder: shown(&self.folder), bytes_max: self.bytes_max });
                 }
                 if entries > ENTRIES_MAX {
                     return Err(FilesError::TooMany { folder: shown(&self.folder) });
                 }
-                if what.is_dir() {
-                    waiting.push(path);
-                } else if !what.is_file() && !what.is_symlink() {
-                    return Err(FilesError::Special { path: shown(&path) });
-                }
             }
         }
         Ok(())
     }
+}
 
-    /// Gives the folder to an instance.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be opened any more.
-    pub(crate) fn give(&self, wasi: &mut WasiCtxBuilder) -> wasmtime::Result<()> {
-        wasi.preopened_dir(&self.folder, &self.mount, FsPerms::ReadOnly).map(drop).map_err(|error| {
-            error.context(format!("cannot open {}, which plugin.grants.files names", shown(&self.folder)))
-        })
+/// Opens what a path leads to within a folder, in order to read it. It waits for nobody: a pipe without a writer is opened, and a file
+/// that another process holds a lease of is not. What was opened may be anything.
+///
+/// # Errors
+///
+/// `EXDEV` is a path that leads out of the folder.
+pub(crate) fn open_beneath(folder: &File, path: &Path, flags: OFlags) -> rustix::io::Result<File> {
+    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let mut tries = 0..OPEN_TRIES;
+    loop {
+        match openat2(folder, path, flags, Mode::empty(), ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS) {
+            Err(Errno::AGAIN) if tries.next().is_some() => {}
+            opened => return opened.map(Into::into),
+        }
     }
+}
+
+/// True for the two entries that every folder has.
+pub(crate) fn is_dots(name: &[u8]) -> bool {
+    matches!(name, b"." | b"..")
 }
 
 fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-fn read_error(path: &Path, source: io::Error) -> FilesError {
-    FilesError::Read { path: shown(path), source }
+fn read_error(path: &Path, error: Errno) -> FilesError {
+    FilesError::Read { path: shown(path), source: error.into() }
 }

@@ -14,7 +14,7 @@ use wasmtime_wasi_config::WasiConfigVariables;
 use crate::denials::Denials;
 use crate::deterministic::Fixed;
 use crate::error::ReachError;
-use crate::files::FilesGrant;
+use crate::files::{FilesGrant, Folder};
 use crate::limits::Limits;
 use crate::provided::Needs;
 use crate::sockets::Sockets;
@@ -57,7 +57,8 @@ impl Grants {
 
 /// What the instances of one loaded plugin reach, set up once.
 pub(crate) struct Reach {
-    grants: Grants,
+    settings: BTreeMap<String, String>,
+    folders: Vec<Folder>,
     store: WasiConfigVariables,
     /// `None`: nothing is granted that would need it.
     egress: Option<Egress>,
@@ -71,18 +72,24 @@ impl Reach {
     ///
     /// A folder cannot be given, grants contradict each other, or the system gives no thread.
     pub(crate) fn open(grants: Grants, plugin: &Arc<str>) -> Result<Self, ReachError> {
-        grants.files.iter().try_for_each(FilesGrant::check)?;
+        let folders = grants.files.iter().map(FilesGrant::open).collect::<Result<_, _>>()?;
         let Rules { http, tcp, .. } = &grants.rules;
         let wanted = !http.is_empty() || !tcp.is_empty();
-        let egress = wanted.then(|| Egress::start(grants.rules.clone(), SystemNetwork)).transpose()?;
-        let settings = grants.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let store = WasiConfigVariables::from_iter(settings);
-        Ok(Self { grants, store, egress, denials: Arc::new(Denials::new(Arc::clone(plugin))) })
+        let egress = wanted.then(|| Egress::start(grants.rules, SystemNetwork)).transpose()?;
+        let settings = grants.settings;
+        let store =
+            WasiConfigVariables::from_iter(settings.iter().map(|(name, value)| (name.as_str(), value.as_str())));
+        Ok(Self { settings, folders, store, egress, denials: Arc::new(Denials::new(Arc::clone(plugin))) })
     }
 
     /// The settings as key and value.
     pub(crate) fn store(&self) -> &WasiConfigVariables {
         &self.store
+    }
+
+    /// The folders that may be read.
+    pub(crate) fn folders(&self) -> &[Folder] {
+        &self.folders
     }
 
     /// The way out, where there is one.
@@ -91,28 +98,23 @@ impl Reach {
     }
 
     /// Where denials are told.
-    pub(crate) fn denials(&self) -> Arc<Denials> {
-        Arc::clone(&self.denials)
+    pub(crate) fn denials(&self) -> &Arc<Denials> {
+        &self.denials
     }
 
-    /// The WASI world of one instance.
-    ///
-    /// # Errors
-    ///
-    /// A folder cannot be opened any more.
-    pub(crate) fn wasi(&self, instance: Surroundings<'_>) -> wasmtime::Result<WasiCtx> {
+    /// The WASI world of one instance, but for its folders.
+    pub(crate) fn wasi(&self, instance: Surroundings<'_>) -> WasiCtx {
         let Surroundings { limits, fixed, sockets, stdout, stderr } = instance;
         let mut builder = WasiCtxBuilder::new();
         builder.stdout(stdout).stderr(stderr).max_random_size(limits.random_bytes);
         sockets.arrange(&mut builder);
-        for (name, value) in &self.grants.settings {
+        for (name, value) in &self.settings {
             builder.env(name, value);
         }
-        self.grants.files.iter().try_for_each(|files| files.give(&mut builder))?;
         if let Some(fixed) = fixed {
             fixed.arrange(&mut builder);
         }
-        Ok(builder.build())
+        builder.build()
     }
 }
 

@@ -13,8 +13,11 @@ use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
 use crate::bindings::{self, types};
 use crate::clock::{CallClock, Ended};
+use crate::denials::Denials;
 use crate::deterministic::{Fixed, instructions};
 use crate::fault::{Broken, Cause, Phase};
+use crate::files::Folder;
+use crate::folders::OpenFiles;
 use crate::grants::{Reach, Surroundings};
 use crate::limits::Meter;
 use crate::needs::{Needs, Wish};
@@ -33,6 +36,7 @@ pub(crate) struct State {
     http: WasiHttpCtx,
     requests: Requests,
     sockets: Sockets,
+    open_files: OpenFiles,
     reach: Arc<Reach>,
     table: ResourceTable,
     meter: Meter,
@@ -51,6 +55,21 @@ impl State {
 
     pub(crate) fn sockets(&self) -> &Sockets {
         &self.sockets
+    }
+
+    /// The folders that it may read.
+    pub(crate) fn folders(&self) -> &[Folder] {
+        self.reach.folders()
+    }
+
+    /// What it has open of them.
+    pub(crate) fn open_files(&mut self) -> &mut OpenFiles {
+        &mut self.open_files
+    }
+
+    /// Where denials are told.
+    pub(crate) fn denials(&self) -> &Denials {
+        self.reach.denials()
     }
 
     /// Everything that the guest holds of the host.
@@ -107,16 +126,17 @@ impl Guest {
         let (stdout, stderr) = (Output::new(plugin.stdout()), Output::new(plugin.stderr()));
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.resources);
-        let sockets = Sockets::new(reach.egress(), reach.denials());
+        let sockets = Sockets::new(reach.egress(), Arc::clone(reach.denials()));
         let (out, err) = (stdout.clone(), stderr.clone());
-        let wasi = reach.wasi(Surroundings { limits, fixed, sockets: &sockets, stdout: out, stderr: err })?;
+        let wasi = reach.wasi(Surroundings { limits, fixed, sockets: &sockets, stdout: out, stderr: err });
         let mut http = WasiHttpCtx::new();
         http.set_field_size_limit(HTTP_FIELDS_BYTES_MAX);
         let state = State {
             wasi,
             http,
-            requests: Requests::new(reach.egress(), reach.denials(), clock),
+            requests: Requests::new(reach.egress(), Arc::clone(reach.denials()), clock),
             sockets,
+            open_files: OpenFiles::default(),
             reach: Arc::clone(reach),
             table,
             meter: Meter::new(limits),

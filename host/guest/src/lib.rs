@@ -23,6 +23,7 @@ mod error;
 mod fault;
 mod file;
 mod files;
+mod folders;
 mod frames;
 mod grants;
 mod guest;

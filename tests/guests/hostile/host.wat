@@ -1,5 +1,6 @@
 ;; The host's functions for guests that ask for `"host"`: put around their code, each lowered with a memory of its own, which the
-;; code imports as `"host" "memory"`. What the host gives in lists goes to 131072 every time.
+;; code imports as `"host" "memory"`. What the host gives in lists goes to 131072 every time; the folders themselves to 196608, since
+;; their names are lists as well.
 (import "wasi:io/poll@0.2.0" (instance $poll
   (export "pollable" (type $own' (sub resource)))
   (export "[method]pollable.block" (func (param "self" (borrow $own'))))
@@ -82,15 +83,41 @@
   (alias outer 1 $code-of-error (type $code'))
   (alias outer 1 $udp-socket (type $socket'))
   (export "create-udp-socket" (func (param "address-family" $family') (result (result (own $socket') (error $code')))))))
+(import "wasi:filesystem/types@0.2.0" (instance $files
+  (export "descriptor" (type $file' (sub resource)))
+  (export "directory-entry-stream" (type $names' (sub resource)))
+  (type $code'' (enum "access" "would-block" "already" "bad-descriptor" "busy" "deadlock" "quota" "exist" "file-too-large"
+    "illegal-byte-sequence" "in-progress" "interrupted" "invalid" "io" "is-directory" "loop" "too-many-links" "message-size"
+    "name-too-long" "no-device" "no-entry" "no-lock" "insufficient-memory" "insufficient-space" "not-directory" "not-empty"
+    "not-recoverable" "unsupported" "no-tty" "no-such-device" "overflow" "not-permitted" "pipe" "read-only" "invalid-seek"
+    "text-file-busy" "cross-device"))
+  (export "error-code" (type $code' (eq $code'')))
+  (type $path-flags'' (flags "symlink-follow"))
+  (export "path-flags" (type $path-flags' (eq $path-flags'')))
+  (type $open-flags'' (flags "create" "directory" "exclusive" "truncate"))
+  (export "open-flags" (type $open-flags' (eq $open-flags'')))
+  (type $flags'' (flags "read" "write" "file-integrity-sync" "data-integrity-sync" "requested-write-sync" "mutate-directory"))
+  (export "descriptor-flags" (type $flags' (eq $flags'')))
+  (export "[method]descriptor.open-at"
+    (func (param "self" (borrow $file')) (param "path-flags" $path-flags') (param "path" string) (param "open-flags" $open-flags')
+      (param "flags" $flags') (result (result (own $file') (error $code')))))
+  (export "[method]descriptor.read-directory" (func (param "self" (borrow $file')) (result (result (own $names') (error $code')))))))
+(alias export $files "descriptor" (type $file))
+(import "wasi:filesystem/preopens@0.2.0" (instance $preopens
+  (alias outer 1 $file (type $file'))
+  (export "get-directories" (func (result (list (tuple (own $file') string)))))))
 (import "gristmill:plugin/control@0.1.0" (instance $control
   (export "time-left-ms" (func (result u32)))
   (export "cancelled" (func (result bool)))))
 (core module $memory'
   (memory (export "memory") 8)
-  (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 131072))
+  (func (export "realloc") (param i32 i32 i32 i32) (result i32) i32.const 131072)
+  (func (export "realloc-apart") (param i32 i32 i32 i32) (result i32)
+    (select (i32.const 131072) (i32.const 196608) (i32.eq (local.get 2) (i32.const 1)))))
 (core instance $memory (instantiate $memory'))
 (alias core export $memory "memory" (core memory $shared))
 (alias core export $memory "realloc" (core func $realloc))
+(alias core export $memory "realloc-apart" (core func $realloc-apart))
 (core func $block (canon lower (func $poll "[method]pollable.block")))
 (core func $ready (canon lower (func $poll "[method]pollable.ready")))
 (core func $poll-all (canon lower (func $poll "poll") (memory $shared) (realloc $realloc)))
@@ -117,6 +144,10 @@
 (core func $resolve (canon lower (func $lookup "resolve-addresses") (memory $shared)))
 (core func $create-tcp (canon lower (func $tcp-create "create-tcp-socket") (memory $shared)))
 (core func $create-udp (canon lower (func $udp-create "create-udp-socket") (memory $shared)))
+(core func $get-directories
+  (canon lower (func $preopens "get-directories") (memory $shared) (realloc $realloc-apart)))
+(core func $open-at (canon lower (func $files "[method]descriptor.open-at") (memory $shared)))
+(core func $read-directory (canon lower (func $files "[method]descriptor.read-directory") (memory $shared)))
 (core func $time-left (canon lower (func $control "time-left-ms")))
 (core instance $host
   (export "memory" (memory $shared))
@@ -143,4 +174,7 @@
   (export "resolve-addresses" (func $resolve))
   (export "create-tcp-socket" (func $create-tcp))
   (export "create-udp-socket" (func $create-udp))
+  (export "get-directories" (func $get-directories))
+  (export "open-at" (func $open-at))
+  (export "read-directory" (func $read-directory))
   (export "time-left-ms" (func $time-left)))

@@ -33,6 +33,9 @@ pub(crate) struct Row {
     /// Its settings.
     #[serde(default)]
     pub(crate) settings: BTreeMap<String, String>,
+    /// What it is granted.
+    #[serde(default)]
+    pub(crate) grants: Vec<Grant>,
     /// The records behind the first one.
     #[serde(default)]
     pub(crate) batch: Records,
@@ -64,6 +67,18 @@ pub(crate) enum Until {
     Wall,
     /// The processor time's.
     Cpu,
+}
+
+/// Something that a guest is granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Grant {
+    /// A folder.
+    Files,
+    /// Requests to a listener.
+    Http,
+    /// Connections to it.
+    Tcp,
 }
 
 /// Odd records.
@@ -109,6 +124,9 @@ impl Row {
         }
         if self.batch != Records::None {
             name += &format!(" {:?}", self.batch);
+        }
+        if !self.grants.is_empty() {
+            name += &format!(" with {:?}", self.grants);
         }
         if self.sink {
             name += " with a sink";

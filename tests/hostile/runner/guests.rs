@@ -20,6 +20,7 @@ use crate::corpus::{Records, Row, folder};
 pub(crate) fn bytes(row: &Row) -> Vec<u8> {
     match row.guest.as_str() {
         "mischief" => mischief(),
+        "caller" => built("gristmill_caller"),
         "core-as-a-component" => {
             let mut bytes = assembled(&text(&row.guest));
             bytes[4..8].copy_from_slice(&[0x0d, 0, 1, 0]);
@@ -119,9 +120,9 @@ impl BatchSource for Shared {
     }
 }
 
-/// The batch of a row.
-pub(crate) fn batch(row: &Row) -> Shared {
-    Shared(Arc::new(Batch::told_with(&row.tell, records(row.batch))))
+/// The batch of a row, whose guest is told this.
+pub(crate) fn batch(row: &Row, tell: &str) -> Shared {
+    Shared(Arc::new(Batch::told_with(tell, records(row.batch))))
 }
 
 /// A batch of one record with this key.

@@ -12,6 +12,7 @@ mod beside;
 mod component;
 mod corpus;
 mod crowd;
+mod given;
 mod guests;
 mod memory;
 mod mill;

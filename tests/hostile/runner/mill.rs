@@ -2,7 +2,6 @@
 //!
 //! Must not know how it had to end.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
@@ -14,6 +13,7 @@ use gristmill_guest::{
 };
 
 use crate::corpus::{Row, Until};
+use crate::given::Given;
 use crate::guests;
 
 /// Longer than any limit here, so that only a host that hangs reaches it.
@@ -52,9 +52,9 @@ pub(crate) fn limits(until: Option<Until>) -> Limits {
 }
 
 /// How the guest of a row is run.
-pub(crate) fn settings(row: &Row, limits: Limits) -> PluginSettings {
-    let settings: BTreeMap<String, String> = row.settings.clone();
-    PluginSettings { limits, grants: Grants { settings, ..Grants::default() }, ..PluginSettings::default() }
+pub(crate) fn settings(row: &Row, given: &Given, limits: Limits) -> PluginSettings {
+    let grants = Grants { settings: row.settings.clone(), ..given.grants(&row.grants) };
+    PluginSettings { limits, grants, ..PluginSettings::default() }
 }
 
 /// One worker.

@@ -9,6 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 use crate::corpus::{Row, Until};
+use crate::given::Given;
 use crate::guests::{self, Shared};
 use crate::memory::{self, milliseconds};
 use crate::mill::{self, End, Mill};
@@ -75,6 +76,8 @@ pub(crate) struct Runner {
     loaded: Option<Plugin>,
     batch: Shared,
     sink: bool,
+    /// Kept for as long as the guest may want it.
+    _given: Given,
     name: String,
 }
 
@@ -82,19 +85,24 @@ impl Runner {
     /// Makes a row's guest ready to run, as far as it lets itself be.
     pub(crate) fn load(engine: &Engine, row: &Row, limits: Limits) -> Self {
         let bytes = guests::bytes(row);
-        let settings = mill::settings(row, limits);
+        let given = Given::to(row);
+        let settings = mill::settings(row, &given, limits);
         // Only what fails with its settings alone compiles without them.
-        let plain = PluginSettings { limits: settings.limits.clone(), ..PluginSettings::default() };
+        let mut plain = settings.clone();
+        plain.grants.settings.clear();
         let compiled = if row.anew { None } else { Plugin::load(engine, &row.guest, &bytes, &plain).ok() };
         let loaded = compiled.as_ref().and_then(|plugin| plugin.with_settings(&settings).ok());
+        let batch = guests::batch(row, &given.told(&row.tell));
+        given.plant();
         Self {
             engine: engine.clone(),
             bytes,
             settings,
             compiled,
             loaded,
-            batch: guests::batch(row),
+            batch,
             sink: row.sink,
+            _given: given,
             name: row.guest.clone(),
         }
     }

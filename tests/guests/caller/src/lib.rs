@@ -3,6 +3,7 @@
 //! The key is `word` or `word argument`. It answers *retryable* with what came of it. Headers of the first record become headers of
 //! the request. Nothing outside the tests may load this.
 
+mod files;
 mod requests;
 mod sockets;
 mod store;
@@ -26,8 +27,14 @@ fn act(records: &[KafkaRecord]) -> Outcome {
         "look-up" => sockets::look_up(argument),
         "listen" => sockets::listen(argument),
         "udp" => sockets::udp(argument, value),
-        "read" => sockets::read(argument),
-        "write" => sockets::write(argument),
+        "read" => files::read(argument),
+        "write" => files::write(argument),
+        "open" => files::open(argument),
+        "open-and-close" => files::open_and_close(argument),
+        "keep-files" => files::keep_files(argument),
+        "keep-streams" => files::keep_streams(argument),
+        "keep-listings" => files::keep_listings(),
+        "list" => files::list(),
         "setting" => store::setting(argument),
         "settings" => store::settings(),
         "now" => sockets::now(),

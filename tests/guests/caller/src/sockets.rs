@@ -1,4 +1,4 @@
-//! Connections, names, files and clocks, by the standard library as a plugin uses it.
+//! Connections, names and clocks, by the standard library as a plugin uses it.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs as _, UdpSocket};
@@ -33,16 +33,6 @@ pub(crate) fn udp(address: &str, value: &[u8]) -> String {
     )
 }
 
-pub(crate) fn read(path: &str) -> String {
-    told(std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
-}
-
-pub(crate) fn write(path: &str) -> String {
-    let wrote = std::fs::write(path, "overwritten").map(|()| "written".to_owned());
-    let removed = std::fs::remove_file(path).map(|()| "removed".to_owned());
-    format!("{}; {}", told(wrote), told(removed))
-}
-
 /// The time of day in milliseconds, and a number from a map's random seed.
 pub(crate) fn now() -> String {
     use std::hash::{BuildHasher as _, RandomState};
@@ -50,7 +40,7 @@ pub(crate) fn now() -> String {
     format!("{} {}", since.as_millis(), RandomState::new().hash_one(1))
 }
 
-fn told(result: std::io::Result<String>) -> String {
+pub(crate) fn told(result: std::io::Result<String>) -> String {
     match result {
         Ok(value) => format!("reached: {value}"),
         Err(error) => format!("refused: {error}"),

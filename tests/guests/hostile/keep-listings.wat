@@ -1,0 +1,17 @@
+;; Lists a granted folder ten thousand times and reads none to its end; fatal where not just 8 listings are given.
+(module
+  (import "host" "memory" (memory 1))
+  (import "host" "get-directories" (func $folders (param i32)))
+  (import "host" "read-directory" (func $list (param i32 i32)))
+  (export "memory" (memory 0))
+  (func (export "process-batch") (param i32 i32 i32 i32 i32 i32 i32 i32 i32) (result i32)
+    (local $left i32)
+    (local $given i32)
+    (call $folders (i32.const 2048))
+    (local.set $left (i32.const 10000))
+    (loop
+      (call $list (i32.load (i32.const 196608)) (i32.const 2048))
+      (if (i32.eqz (i32.load8_u (i32.const 2048))) (then (local.set $given (i32.add (local.get $given) (i32.const 1)))))
+      (br_if 0 (local.tee $left (i32.sub (local.get $left) (i32.const 1)))))
+    (if (i32.ne (local.get $given) (i32.const 8)) (then (i32.store8 (i32.const 1024) (i32.const 2))))
+    i32.const 1024))
