@@ -58,6 +58,21 @@ fn a_name_that_is_not_granted_is_not_looked_up() {
     assert!(told.starts_with("reached: ") && told.contains("127.0.0.1"), "{told}");
 }
 
+/// Grants for requests make no sockets.
+#[test]
+fn where_no_connection_is_granted_there_is_no_socket_and_one_line_says_what_to_add() {
+    journal::listen();
+    let server = Server::answering("pong");
+    let mut mill = caller(grants());
+    for _ in 0..3 {
+        let told = mill.call(&format!("talk 127.0.0.1:{}", server.port), "ping\n");
+        assert!(told.starts_with("refused: Permission denied"), "{told}");
+    }
+    assert_eq!(server.heard(), [""; 0], "a connection arrived");
+    let event = journal::event_with("a TCP connection is not granted", "plugin was denied");
+    assert!(event.contains("add plugin.grants.tcp = [") && event.contains("plugin.grants.addresses"), "{event}");
+}
+
 /// B21: each side door by itself, with nothing granted and with something granted.
 #[test]
 fn nobody_listens_and_nobody_sends_datagrams_whatever_is_granted() {

@@ -60,8 +60,10 @@ pub(crate) struct Reach {
     settings: BTreeMap<String, String>,
     folders: Vec<Folder>,
     store: WasiConfigVariables,
-    /// `None`: nothing is granted that would need it.
-    egress: Option<Egress>,
+    /// The way out for requests. `None`: none is granted.
+    requests: Option<Egress>,
+    /// The way out for connections. `None`: none is granted.
+    connections: Option<Egress>,
     denials: Arc<Denials>,
 }
 
@@ -73,13 +75,20 @@ impl Reach {
     /// A folder cannot be given, grants contradict each other, or the system gives no thread.
     pub(crate) fn open(grants: Grants, plugin: &Arc<str>) -> Result<Self, ReachError> {
         let folders = grants.files.iter().map(FilesGrant::open).collect::<Result<_, _>>()?;
-        let Rules { http, tcp, .. } = &grants.rules;
-        let wanted = !http.is_empty() || !tcp.is_empty();
-        let egress = wanted.then(|| Egress::start(grants.rules, SystemNetwork)).transpose()?;
+        let (http, tcp) = (!grants.rules.http.is_empty(), !grants.rules.tcp.is_empty());
+        let egress = (http || tcp).then(|| Egress::start(grants.rules, SystemNetwork)).transpose()?;
+        let (requests, connections) = (egress.clone().filter(|_| http), egress.filter(|_| tcp));
         let settings = grants.settings;
         let store =
             WasiConfigVariables::from_iter(settings.iter().map(|(name, value)| (name.as_str(), value.as_str())));
-        Ok(Self { settings, folders, store, egress, denials: Arc::new(Denials::new(Arc::clone(plugin))) })
+        Ok(Self {
+            settings,
+            folders,
+            store,
+            requests,
+            connections,
+            denials: Arc::new(Denials::new(Arc::clone(plugin))),
+        })
     }
 
     /// The settings as key and value.
@@ -92,9 +101,14 @@ impl Reach {
         &self.folders
     }
 
-    /// The way out, where there is one.
-    pub(crate) fn egress(&self) -> Option<Egress> {
-        self.egress.clone()
+    /// The way out for requests, where there is one.
+    pub(crate) fn requests(&self) -> Option<Egress> {
+        self.requests.clone()
+    }
+
+    /// The way out for connections, where there is one.
+    pub(crate) fn connections(&self) -> Option<Egress> {
+        self.connections.clone()
     }
 
     /// Where denials are told.

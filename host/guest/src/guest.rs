@@ -126,7 +126,7 @@ impl Guest {
         let (stdout, stderr) = (Output::new(plugin.stdout()), Output::new(plugin.stderr()));
         let mut table = ResourceTable::new();
         table.set_max_capacity(limits.resources);
-        let sockets = Sockets::new(reach.egress(), Arc::clone(reach.denials()));
+        let sockets = Sockets::new(reach.connections(), Arc::clone(reach.denials()));
         let (out, err) = (stdout.clone(), stderr.clone());
         let wasi = reach.wasi(Surroundings { limits, fixed, sockets: &sockets, stdout: out, stderr: err });
         let mut http = WasiHttpCtx::new();
@@ -134,7 +134,7 @@ impl Guest {
         let state = State {
             wasi,
             http,
-            requests: Requests::new(reach.egress(), Arc::clone(reach.denials()), clock),
+            requests: Requests::new(reach.requests(), Arc::clone(reach.denials()), clock),
             sockets,
             open_files: OpenFiles::default(),
             reach: Arc::clone(reach),

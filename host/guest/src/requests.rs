@@ -24,7 +24,7 @@ const NO_WAY_OUT: &str =
 
 /// What the requests of one instance hang on.
 pub(crate) struct Requests {
-    /// `None`: nothing is granted.
+    /// `None`: no request is granted.
     egress: Option<Egress>,
     in_flight: InFlight,
     denials: Arc<Denials>,

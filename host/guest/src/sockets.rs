@@ -29,6 +29,10 @@ const NAME_LOOKUP: &str = "wasi:sockets/ip-name-lookup@0.2.12";
 /// The interface that makes sockets.
 const TCP_CREATE: &str = "wasi:sockets/tcp-create-socket@0.2.12";
 
+/// What is told where a plugin wants a connection and none is granted. Where to is not known: it would be said to the socket.
+const NO_TCP: &str = "a TCP connection is not granted: add plugin.grants.tcp = [\"db.internal:5432\"], with the host and port that are meant, \
+                      and plugin.grants.addresses where the host has an address that is not public";
+
 /// So many sockets of an instance may be open at once, and as many connections that are read from or written to. Each is a file of the host's
 /// process, which has perhaps a thousand for all. A guest that wants more is told that there are no more, as a system would.
 const SOCKETS_MAX: usize = 64;
@@ -36,7 +40,7 @@ const SOCKETS_MAX: usize = 64;
 /// What the sockets of one instance hang on. Clones share what was looked up.
 #[derive(Clone)]
 pub(crate) struct Sockets {
-    /// `None`: nothing is granted.
+    /// `None`: no connection is granted.
     egress: Option<Egress>,
     resolved: Arc<Mutex<Resolved>>,
     denials: Arc<Denials>,
@@ -74,6 +78,15 @@ impl Sockets {
         };
         self.denials.note(&denied);
         false
+    }
+
+    /// Whether the guest may have a socket at all.
+    fn may_have_one(&self) -> Result<(), ErrorCode> {
+        if self.egress.is_some() {
+            return Ok(());
+        }
+        self.denials.note(NO_TCP);
+        Err(ErrorCode::AccessDenied)
     }
 
     fn may_connect(&self, address: SocketAddr) -> Result<(), Denied> {
@@ -155,11 +168,14 @@ impl Pollable for Lookup {
 
 type Store<'s> = StoreContextMut<'s, State>;
 
-/// Makes a socket, while there are not too many.
+/// Makes a socket, where a connection is granted and while there are not too many.
 fn create_tcp_socket(
     state: &mut State,
     family: IpAddressFamily,
 ) -> wasmtime::Result<Result<Resource<TcpSocket>, ErrorCode>> {
+    if let Err(code) = state.sockets().may_have_one() {
+        return Ok(Err(code));
+    }
     if has_too_many(state.table()) {
         return Ok(Err(ErrorCode::NewSocketLimit));
     }
