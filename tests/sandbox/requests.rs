@@ -11,7 +11,7 @@ use gristmill_guest::{Grants, Limits, LoadError, Plugin, PluginSettings, Refusal
 use crate::caller::{caller, caller_with, grants};
 use crate::journal;
 use crate::mill::{Batch, Mill, Record, engine, guest_bytes, reason};
-use crate::server::Server;
+use crate::server::{Seen, Server};
 
 /// Grants requests to these servers by the name `localhost`, and the addresses that this is.
 fn to(servers: &[&Server]) -> Grants {
@@ -120,6 +120,21 @@ fn a_server_that_never_answers_costs_no_more_than_the_batch_s_time() {
         Answer::Fault(fault) => assert_eq!(fault.class, FaultClass::Timeout, "{}", fault.detail),
         other => assert!(reason(other).starts_with("error")),
     }
+}
+
+/// What a guest has under way ends with the guest. Left to itself it would end with the next batch, or when the answer has not begun
+/// after 5 s.
+#[test]
+fn a_request_of_a_cancelled_batch_is_given_up_without_a_further_batch() {
+    let silent = Server::answering("");
+    let limits = Limits { time: Duration::from_secs(25), cancel_grace: Duration::ZERO, ..Limits::STRICT };
+    let mut mill = caller_with(PluginSettings { grants: to(&[&silent]), limits, ..PluginSettings::default() });
+    let key = format!("request GET http://localhost:{}/", silent.port);
+    let delivery = mill.deliver(Batch(vec![Record { key: Some(key.into()), ..Record::at(0) }]));
+    assert_eq!(silent.next(Duration::from_secs(20)), Some(Seen::Request));
+    mill.worker.cancel(delivery);
+    assert_eq!(mill.next_answer().answer, Answer::Cancelled);
+    assert_eq!(silent.next(Duration::from_secs(3)), Some(Seen::Gone), "the connection is still open");
 }
 
 #[test]

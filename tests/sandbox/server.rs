@@ -2,7 +2,7 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 /// What ends a wait for a request that does not come whole. Longer than any test takes.
@@ -12,6 +12,16 @@ const READ_WAIT_MAX: Duration = Duration::from_secs(30);
 pub(crate) struct Server {
     pub(crate) port: u16,
     heard: Arc<Mutex<Vec<String>>>,
+    seen: mpsc::Receiver<Seen>,
+}
+
+/// What happened at a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// A request is there, whole.
+    Request,
+    /// The other side went away before it had its answer.
+    Gone,
 }
 
 impl Server {
@@ -21,13 +31,19 @@ impl Server {
         let port = listener.local_addr().unwrap().port();
         let heard = Arc::new(Mutex::new(Vec::new()));
         let kept = Arc::clone(&heard);
+        let (see, seen) = mpsc::channel();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
-                let (stream, heard) = (stream.unwrap(), Arc::clone(&kept));
-                std::thread::spawn(move || serve(stream, answer, &heard));
+                let (stream, heard, see) = (stream.unwrap(), Arc::clone(&kept), see.clone());
+                std::thread::spawn(move || serve(stream, answer, &heard, &see));
             }
         });
-        Self { port, heard }
+        Self { port, heard, seen }
+    }
+
+    /// Waits for the next thing to happen, for so long.
+    pub(crate) fn next(&self, wait_max: Duration) -> Option<Seen> {
+        self.seen.recv_timeout(wait_max).ok()
     }
 
     /// Every request that arrived, and every connection without one as an empty text.
@@ -36,7 +52,7 @@ impl Server {
     }
 }
 
-fn serve(mut stream: TcpStream, answer: &str, heard: &Mutex<Vec<String>>) {
+fn serve(mut stream: TcpStream, answer: &str, heard: &Mutex<Vec<String>>, see: &mpsc::Sender<Seen>) {
     let at = {
         let mut heard = heard.lock().unwrap();
         heard.push(String::new());
@@ -52,9 +68,12 @@ fn serve(mut stream: TcpStream, answer: &str, heard: &Mutex<Vec<String>>) {
         }
         heard.lock().unwrap()[at] = String::from_utf8_lossy(&bytes).into_owned();
     }
+    // Nobody may be left to hear it, here and below.
+    let _ = see.send(Seen::Request);
     if answer.is_empty() {
         // Until the other side goes away.
         let _ = stream.read(&mut piece);
+        let _ = see.send(Seen::Gone);
     } else {
         let _ = stream.write_all(answer.as_bytes());
     }
