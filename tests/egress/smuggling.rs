@@ -151,7 +151,7 @@ async fn targets_of_proxies_and_of_the_server_as_a_whole_are_refused() {
 async fn no_tunnel_is_made_and_no_server_is_asked_to_send_the_credentials_back() {
     let server = Server::silent();
     let world = granted(&server);
-    for method in ["CONNECT", "TRACE", "X".repeat(33).as_str()] {
+    for method in ["CONNECT", "TRACE", "TRACK", "trace", "Track", "connect", "X".repeat(33).as_str()] {
         let request = Request::builder().method(method).uri(server.origin()).body(Empty::<Bytes>::new()).unwrap();
         let error = world.send(request).await.unwrap_err();
         assert!(matches!(error, SendError::Method(_)), "{method}: {error:?}");

@@ -76,6 +76,7 @@ fn where_no_connection_is_granted_there_is_no_socket_and_one_line_says_what_to_a
 /// B21: each side door by itself, with nothing granted and with something granted.
 #[test]
 fn nobody_listens_and_nobody_sends_datagrams_whatever_is_granted() {
+    journal::listen();
     let heard = UdpSocket::bind("127.0.0.1:0").unwrap();
     heard.set_nonblocking(true).unwrap();
     let port = heard.local_addr().unwrap().port();
@@ -88,5 +89,6 @@ fn nobody_listens_and_nobody_sends_datagrams_whatever_is_granted() {
             assert!(told.starts_with("refused"), "{key}: {told}");
         }
     }
+    journal::event_with("a UDP socket: plugins have no UDP; nothing grants it", "plugin was denied");
     assert_eq!(heard.recv(&mut [0; 8]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "a datagram arrived");
 }

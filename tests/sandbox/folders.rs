@@ -60,6 +60,71 @@ fn a_granted_folder_can_be_read_and_nothing_in_it_changed() {
     assert!(!folder.at("lookup/new").exists());
 }
 
+/// B129: each of what would write is an ordinary error, and one line says that nothing grants it.
+#[test]
+fn whatever_would_write_in_a_granted_folder_is_refused_and_told() {
+    journal::listen();
+    let folder = Folder::new("writing");
+    fs::create_dir(folder.at("lookup/more")).unwrap();
+    let before = fs::metadata(folder.at("lookup/zones")).unwrap().modified().unwrap();
+    for function in [
+        "open-at",
+        "write-via-stream",
+        "append-via-stream",
+        "write",
+        "set-size",
+        "set-times",
+        "set-times-at",
+        "create-directory-at",
+        "remove-directory-at",
+        "unlink-file-at",
+        "symlink-at",
+        "rename-at",
+        "link-at",
+    ] {
+        // One plugin is told ten different things a minute.
+        let mut mill = caller(with_folder(folder.grant()));
+        assert_eq!(mill.call(&format!("change {function}"), ""), "refused: not-permitted", "{function}");
+        let event =
+            journal::event_with(&format!("{function} in a granted folder, to write there"), "plugin was denied");
+        assert!(event.contains("nothing grants it"), "{event}");
+    }
+    let mut left: Vec<_> = fs::read_dir(folder.at("lookup")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["more", "zones"]);
+    assert_eq!(fs::read_to_string(folder.at("lookup/zones")).unwrap(), "eu us");
+    assert_eq!(fs::metadata(folder.at("lookup/zones")).unwrap().modified().unwrap(), before);
+}
+
+/// B129: the guest's own library would refuse some of these paths by itself, so they are asked for without it.
+#[test]
+fn a_path_that_leads_out_of_a_granted_folder_is_refused_and_told() {
+    journal::listen();
+    let folder = Folder::new("leaving");
+    std::os::unix::fs::symlink("../secret", folder.at("lookup/link")).unwrap();
+    std::os::unix::fs::symlink(folder.at("secret"), folder.at("lookup/absolute")).unwrap();
+    let mut mill = caller(with_folder(folder.grant()));
+    let outside = folder.at("secret").display().to_string();
+    for path in ["../secret", "./../lookup/zones", "link", "absolute", "/lookup/zones", &outside] {
+        assert_eq!(mill.call(&format!("open {path}"), ""), "refused: not-permitted", "{path}");
+        for function in ["stat-at", "metadata-hash-at"] {
+            assert_eq!(
+                mill.call(&format!("look {function} {path}"), ""),
+                "refused: not-permitted",
+                "{function} {path}"
+            );
+        }
+    }
+    assert_eq!(mill.call("look readlink-at ../secret", ""), "refused: not-permitted");
+    for function in ["open-at", "stat-at", "metadata-hash-at", "readlink-at"] {
+        let event = journal::event_with(&format!("{function} with a path that leads out"), "plugin was denied");
+        assert!(event.contains("plugin.grants.files = ["), "{event}");
+    }
+    for function in ["stat-at", "metadata-hash-at"] {
+        assert_eq!(mill.call(&format!("look {function} zones"), ""), "reached", "{function}");
+    }
+}
+
 #[test]
 fn what_lies_beside_a_granted_folder_is_out_of_reach() {
     let folder = Folder::new("beside");

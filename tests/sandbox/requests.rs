@@ -78,6 +78,25 @@ fn a_request_that_is_not_granted_arrives_nowhere_and_is_told_once() {
     assert!(matches!(&told[..], [one] if one.contains("plugin was denied")), "{told:?}");
 }
 
+/// B129: neither is anything that a grant could open.
+#[test]
+fn another_scheme_and_the_methods_of_nobody_arrive_nowhere_and_are_told() {
+    journal::listen();
+    let server = Server::answering(UNAVAILABLE);
+    let mut mill = caller(to(&[&server]));
+    let told = mill.call(&format!("request GET ftp://localhost:{}/", server.port), "");
+    assert_eq!(told, "error: ErrorCode::HttpProtocolError");
+    let event = journal::event_with("a request by ftp", "plugin was denied");
+    assert!(event.contains("nothing grants another"), "{event}");
+    for method in ["CONNECT", "TRACE", "TRACK", "track"] {
+        let told = mill.call(&format!("request {method} http://localhost:{}/", server.port), "");
+        assert_eq!(told, "error: ErrorCode::HttpRequestMethodInvalid", "{method}");
+        let event = journal::event_with(&format!("a request with the method {method}:"), "plugin was denied");
+        assert!(event.contains("nothing grants it"), "{event}");
+    }
+    assert_eq!(server.heard(), [""; 0], "a connection arrived");
+}
+
 /// B20: the address that a granted server names gets no connection.
 #[test]
 fn a_redirect_is_an_answer_and_is_not_followed() {

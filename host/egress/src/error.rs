@@ -22,7 +22,7 @@ pub enum SendError {
     /// Its path has characters that no path has, or does not begin with a slash, or is too long.
     #[error("cannot send the request: its path has to begin with a slash and consist of up to {0} characters of a URL")]
     Path(usize),
-    /// `CONNECT`, `TRACE`, and words that are too long for a method.
+    /// `CONNECT`, `TRACE`, `TRACK`, and words that are too long for a method.
     #[error("cannot send the request: {0} is not a plugin's to use")]
     Method(Method),
     /// A header that is not a guest's to write.

@@ -8,7 +8,7 @@ use std::error::Error;
 use bytes::Bytes;
 use http::header::{CONTENT_LENGTH, HOST, HeaderValue};
 use http::uri::PathAndQuery;
-use http::{Method, Request, Uri, Version};
+use http::{Request, Uri, Version};
 use http_body::Body;
 
 use crate::body::{self, Ended, OutgoingBody};
@@ -22,6 +22,10 @@ use crate::rules::Rules;
 
 /// The longest path and query.
 const PATH_MAX: usize = 16 * 1024;
+
+/// The first makes a tunnel of the connection; the others have the server send back what the host added. In any case of letters, since
+/// not every server minds it.
+const METHODS_OF_NOBODY: [&str; 3] = ["CONNECT", "TRACE", "TRACK"];
 
 /// The longest method; all that have a name are shorter.
 const METHOD_MAX: usize = 32;
@@ -44,15 +48,14 @@ where
     B::Error: Into<Box<dyn Error + Send + Sync>>,
 {
     let (parts, body) = request.into_parts();
+    let method = parts.method.as_str();
+    if METHODS_OF_NOBODY.iter().any(|theirs| theirs.eq_ignore_ascii_case(method)) || method.len() > METHOD_MAX {
+        return Err(SendError::Method(parts.method));
+    }
     let target = target_of(&parts.uri)?;
     let Some(grant) = rules.grant_for(&target) else {
         return Err(Denied { asked: Asked::Http(target), reason: Reason::NotGranted }.into());
     };
-    // The first makes a tunnel of the connection; the second has the server send back what the host added.
-    let is_the_hosts = parts.method == Method::CONNECT || parts.method == Method::TRACE;
-    if is_the_hosts || parts.method.as_str().len() > METHOD_MAX {
-        return Err(SendError::Method(parts.method));
-    }
     let path = path_of(&parts.uri)?;
     let (mut headers, promised) = header::outgoing(parts.headers, grant.headers())?;
     let ended = Ended::default();

@@ -13,12 +13,12 @@ use std::vec;
 use rustix::fs::{AtFlags, Dir, FileType, OFlags, statat};
 use rustix::io::Errno;
 use wasmtime::StoreContextMut;
-use wasmtime::component::{Linker, Resource, ResourceType};
-use wasmtime_wasi::filesystem::{self, Descriptor};
+use wasmtime::component::{ComponentNamedList, Lift, Linker, LinkerInstance, Lower, Resource, ResourceType};
+use wasmtime_wasi::filesystem::{self, Descriptor, WasiFilesystemView as _};
 use wasmtime_wasi::p2::bindings::filesystem::types::{
-    DescriptorFlags, DescriptorType, DirectoryEntry, ErrorCode, OpenFlags, PathFlags,
+    DescriptorFlags, DescriptorType, DirectoryEntry, ErrorCode, HostDescriptor as _, NewTimestamp, OpenFlags, PathFlags,
 };
-use wasmtime_wasi::p2::{FsError, FsResult};
+use wasmtime_wasi::p2::{DynOutputStream, FsError, FsResult};
 use wasmtime_wasi::runtime::spawn_blocking;
 use wasmtime_wasi::{FsPerms, OpenMode};
 
@@ -41,10 +41,6 @@ const LISTINGS_MAX: usize = 8;
 
 /// How much of a path is told.
 const PATH_SHOWN_MAX: usize = 200;
-
-const WRITES: &str = "writing in a granted folder: plugins read files and write none; nothing grants it";
-const LEADS_OUT: &str = "a path that leads out of the granted folder: another folder is granted by itself, with \
-                         plugin.grants.files = [{ path = \"…\", as = \"…\" }]";
 
 /// What one instance has open.
 #[derive(Default)]
@@ -76,6 +72,30 @@ fn denied(denials: &Denials, code: ErrorCode, what: &str) -> FsError {
     code.into()
 }
 
+/// Tells that a function would write.
+fn writes(state: &State, function: &str) -> FsError {
+    let what =
+        format!("{function} in a granted folder, to write there: plugins read files and write none; nothing grants it");
+    denied(state.denials(), ErrorCode::NotPermitted, &what)
+}
+
+/// Tells that a function got a path that leads out of its folder.
+fn leads_out(state: &State, function: &str) -> FsError {
+    let what = format!(
+        "{function} with a path that leads out of its granted folder: another folder is granted by itself, with \
+         plugin.grants.files = [{{ path = \"…\", as = \"…\" }}]"
+    );
+    denied(state.denials(), ErrorCode::NotPermitted, &what)
+}
+
+/// Tells where a path led out of its folder. Looking is always granted, so that wasmtime permits everything else.
+fn within<T>(state: &State, function: &str, looked: FsResult<T>) -> FsResult<T> {
+    match looked {
+        Err(error) if matches!(error.downcast_ref(), Some(ErrorCode::NotPermitted)) => Err(leads_out(state, function)),
+        looked => looked,
+    }
+}
+
 /// What the functions of an interface return: an error of the guest's own is none of the call.
 fn answer<T>(result: FsResult<T>) -> wasmtime::Result<(Result<T, ErrorCode>,)> {
     match result {
@@ -89,7 +109,7 @@ type OpenAt = (Resource<Descriptor>, PathFlags, String, OpenFlags, DescriptorFla
 async fn open_at(state: &mut State, (folder, how, path, open, flags): OpenAt) -> FsResult<Resource<Descriptor>> {
     let folder = folder_of(state, &folder)?;
     if open.intersects(OpenFlags::CREATE | OpenFlags::TRUNCATE) || flags.contains(DescriptorFlags::WRITE) {
-        return Err(denied(state.denials(), ErrorCode::NotPermitted, WRITES));
+        return Err(writes(state, "open-at"));
     }
     let syncs = DescriptorFlags::FILE_INTEGRITY_SYNC | DescriptorFlags::DATA_INTEGRITY_SYNC;
     if flags.intersects(syncs | DescriptorFlags::REQUESTED_WRITE_SYNC) {
@@ -111,7 +131,7 @@ async fn open_at(state: &mut State, (folder, how, path, open, flags): OpenAt) ->
     let (file, what, path) = match opened.await {
         Ok(opened) => opened,
         Err(error) if Errno::from_io_error(&error) == Some(Errno::XDEV) => {
-            return Err(denied(state.denials(), ErrorCode::NotPermitted, LEADS_OUT));
+            return Err(leads_out(state, "open-at"));
         }
         Err(error) => return Err(error.into()),
     };
@@ -180,6 +200,63 @@ fn type_of(kind: FileType) -> DescriptorType {
     }
 }
 
+/// Refuses a function that would write, whatever it is told to.
+fn refuse<P, T>(types: &mut LinkerInstance<'_, State>, function: &'static str) -> wasmtime::Result<()>
+where
+    P: ComponentNamedList + Lift + 'static,
+    T: Lower + Send + Sync + 'static,
+{
+    types.func_wrap(&format!("[method]descriptor.{function}"), move |mut store: Store<'_>, _: P| {
+        answer::<T>(Err(writes(store.data_mut(), function)))
+    })
+}
+
+/// Everything that would change a file or a folder.
+fn refuse_writing(types: &mut LinkerInstance<'_, State>) -> wasmtime::Result<()> {
+    type File = Resource<Descriptor>;
+    refuse::<(File, u64), Resource<DynOutputStream>>(types, "write-via-stream")?;
+    refuse::<(File,), Resource<DynOutputStream>>(types, "append-via-stream")?;
+    refuse::<(File, Vec<u8>, u64), u64>(types, "write")?;
+    refuse::<(File, u64), ()>(types, "set-size")?;
+    refuse::<(File, NewTimestamp, NewTimestamp), ()>(types, "set-times")?;
+    refuse::<(File, PathFlags, String, NewTimestamp, NewTimestamp), ()>(types, "set-times-at")?;
+    refuse::<(File, String), ()>(types, "create-directory-at")?;
+    refuse::<(File, String), ()>(types, "remove-directory-at")?;
+    refuse::<(File, String), ()>(types, "unlink-file-at")?;
+    refuse::<(File, String, String), ()>(types, "symlink-at")?;
+    refuse::<(File, String, File, String), ()>(types, "rename-at")?;
+    refuse::<(File, PathFlags, String, File, String), ()>(types, "link-at")
+}
+
+/// What looks at a path is left to wasmtime, which opens nothing for it that could wait, and is told where it leads out.
+fn watch_looking(types: &mut LinkerInstance<'_, State>) -> wasmtime::Result<()> {
+    type At = (Resource<Descriptor>, PathFlags, String);
+    types.func_wrap_async("[method]descriptor.stat-at", |mut store: Store<'_>, (folder, how, path): At| {
+        Box::new(async move {
+            let state = store.data_mut();
+            let looked = state.filesystem().stat_at(folder, how, path).await;
+            answer(within(state, "stat-at", looked))
+        })
+    })?;
+    types.func_wrap_async("[method]descriptor.metadata-hash-at", |mut store: Store<'_>, (folder, how, path): At| {
+        Box::new(async move {
+            let state = store.data_mut();
+            let looked = state.filesystem().metadata_hash_at(folder, how, path).await;
+            answer(within(state, "metadata-hash-at", looked))
+        })
+    })?;
+    types.func_wrap_async(
+        "[method]descriptor.readlink-at",
+        |mut store: Store<'_>, (folder, path): (Resource<Descriptor>, String)| {
+            Box::new(async move {
+                let state = store.data_mut();
+                let looked = state.filesystem().readlink_at(folder, path).await;
+                answer(within(state, "readlink-at", looked))
+            })
+        },
+    )
+}
+
 /// Puts our own in the place of what wasmtime has.
 pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> {
     linker.allow_shadowing(true);
@@ -192,6 +269,8 @@ pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> 
         Ok((given,))
     })?;
     let mut types = linker.instance(TYPES)?;
+    refuse_writing(&mut types)?;
+    watch_looking(&mut types)?;
     types.func_wrap_async("[method]descriptor.open-at", |mut store: Store<'_>, asked: OpenAt| {
         Box::new(async move { answer(open_at(store.data_mut(), asked).await) })
     })?;

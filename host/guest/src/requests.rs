@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use gristmill_egress::{Egress, InFlight, Limits, LookUpFailed, SendError};
+use http::uri::Scheme;
 use http::{HeaderName, HeaderValue, Request, Response};
 use http_body_util::BodyExt as _;
 use wasmtime_wasi_http::p2::bindings::http::types::ErrorCode;
@@ -14,9 +15,13 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use crate::clock::CallClock;
 use crate::denials::Denials;
+use crate::words::shortened;
 
 /// The header by which a request is found again in the traces of who gets it.
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+
+/// How much of a method is told. Those that have a name are shorter.
+const METHOD_SHOWN_MAX: usize = 32;
 
 /// What is told where a plugin that imports `wasi:http` has nowhere to go: without any grant it would not have been loaded.
 const NO_WAY_OUT: &str =
@@ -79,6 +84,15 @@ impl WasiHttpHooks for Requests {
         })
     }
 
+    fn is_supported_scheme(&mut self, scheme: &Scheme) -> bool {
+        let supported = [Scheme::HTTP, Scheme::HTTPS].contains(scheme);
+        if !supported {
+            self.denials
+                .note(&format!("a request by {scheme}: plugins request by http and https; nothing grants another"));
+        }
+        supported
+    }
+
     // What is sent gets its host from the address that was judged.
     fn set_host_header(&mut self) -> bool {
         false
@@ -107,7 +121,29 @@ fn tell(error: &SendError, denials: &Denials) {
     match error {
         SendError::Denied(denied) => denials.note(&denied.to_string()),
         SendError::Host(_) => denials.note(&error.to_string()),
-        _ => {}
+        SendError::Method(method) => {
+            let method = shortened(method.as_str(), METHOD_SHOWN_MAX);
+            denials.note(&format!("a request with the method {method}: it is no plugin's to use; nothing grants it"));
+        }
+        // What else fails is the guest's own affair, or that of the other side.
+        SendError::Target(_)
+        | SendError::Path(_)
+        | SendError::Header(_)
+        | SendError::TooManyAtOnce(_)
+        | SendError::LookUp(_)
+        | SendError::Connect { .. }
+        | SendError::ConnectTimeout(_)
+        | SendError::Certificate { .. }
+        | SendError::Tls { .. }
+        | SendError::FirstByteTimeout
+        | SendError::Deadline
+        | SendError::RequestTooLarge(_)
+        | SendError::RequestLength(_)
+        | SendError::RequestBody(_)
+        | SendError::ResponseTooLarge(_)
+        | SendError::ResponseHeadersTooLarge
+        | SendError::Closed
+        | SendError::Protocol(_) => {}
     }
 }
 

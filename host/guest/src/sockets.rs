@@ -1,7 +1,7 @@
 //! Connections and name look-ups of guests: each is asked about, and what was not granted is refused as the system refuses it.
 //!
-//! `wasi:sockets/ip-name-lookup` is ours and not wasmtime's, which looks up every name or none; so is `tcp-create-socket`, since a
-//! socket is one of the system's before anybody asks where it may go. Where a guest may go is decided in `gristmill-egress`.
+//! `wasi:sockets/ip-name-lookup` is ours and not wasmtime's, which looks up every name or none; so are `tcp-create-socket` and
+//! `udp-create-socket`, since a socket is one of the system's before anybody asks where it may go. Where a guest may go is decided in `gristmill-egress`.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use wasmtime::component::{Linker, Resource, ResourceTable, ResourceType};
 use wasmtime_wasi::WasiCtxBuilder;
 use wasmtime_wasi::p2::bindings::sockets::network::{ErrorCode, IpAddress, IpAddressFamily, Network};
 use wasmtime_wasi::p2::bindings::sockets::tcp_create_socket::Host as _;
-use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, DynPollable, Pollable, TcpSocket, subscribe};
+use wasmtime_wasi::p2::{DynInputStream, DynOutputStream, DynPollable, Pollable, TcpSocket, UdpSocket, subscribe};
 use wasmtime_wasi::runtime::{AbortOnDropJoinHandle, spawn};
 use wasmtime_wasi::sockets::{self, SocketAddrUse};
 
@@ -28,6 +28,12 @@ const NAME_LOOKUP: &str = "wasi:sockets/ip-name-lookup@0.2.12";
 
 /// The interface that makes sockets.
 const TCP_CREATE: &str = "wasi:sockets/tcp-create-socket@0.2.12";
+
+/// The interface that makes sockets for datagrams.
+const UDP_CREATE: &str = "wasi:sockets/udp-create-socket@0.2.12";
+
+/// What is told where a plugin wants to send or receive datagrams.
+const NO_UDP: &str = "a UDP socket: plugins have no UDP; nothing grants it";
 
 /// What is told where a plugin wants a connection and none is granted. Where to is not known: it would be said to the socket.
 const NO_TCP: &str = "a TCP connection is not granted: add plugin.grants.tcp = [\"db.internal:5432\"], with the host and port that are meant, \
@@ -204,6 +210,10 @@ pub(crate) fn add_to_linker(linker: &mut Linker<State>) -> wasmtime::Result<()> 
         .func_wrap("create-tcp-socket", |mut store: Store<'_>, (family,): (IpAddressFamily,)| {
             Ok((create_tcp_socket(store.data_mut(), family)?,))
         })?;
+    linker.instance(UDP_CREATE)?.func_wrap("create-udp-socket", |mut store: Store<'_>, (_,): (IpAddressFamily,)| {
+        store.data_mut().denials().note(NO_UDP);
+        Ok((Err::<Resource<UdpSocket>, _>(ErrorCode::AccessDenied),))
+    })?;
     let mut lookup = linker.instance(NAME_LOOKUP)?;
     lookup.resource("resolve-address-stream", ResourceType::host::<Lookup>(), |mut store: Store<'_>, rep| {
         store.data_mut().table().delete(Resource::<Lookup>::new_own(rep))?;

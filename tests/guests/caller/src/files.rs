@@ -1,7 +1,7 @@
 //! Files of granted folders: by the standard library as a plugin uses it, and in the host's own words, which no library tidies up.
 
 use wasip2::filesystem::preopens::get_directories;
-use wasip2::filesystem::types::{Descriptor, DescriptorFlags, ErrorCode, OpenFlags, PathFlags};
+use wasip2::filesystem::types::{Descriptor, DescriptorFlags, ErrorCode, NewTimestamp, OpenFlags, PathFlags};
 
 use crate::sockets::told;
 
@@ -20,6 +20,42 @@ pub(crate) fn open(path: &str) -> String {
     match folder().and_then(|folder| opened(&folder, path)) {
         Ok(_) => "reached".to_owned(),
         Err(code) => refused(code),
+    }
+}
+
+/// Looks at a path of the first folder by `FUNCTION PATH`.
+pub(crate) fn look(argument: &str) -> String {
+    let (function, path) = argument.split_once(' ').unwrap_or((argument, ""));
+    let looked = folder().and_then(|folder| match function {
+        "stat-at" => folder.stat_at(PathFlags::SYMLINK_FOLLOW, path).map(drop),
+        "metadata-hash-at" => folder.metadata_hash_at(PathFlags::SYMLINK_FOLLOW, path).map(drop),
+        _ => folder.readlink_at(path).map(drop),
+    });
+    looked.map_or_else(refused, |()| "reached".to_owned())
+}
+
+/// Changes the first folder, or the file `zones` in it, by the function of that name.
+pub(crate) fn change(function: &str) -> String {
+    changed(function).map_or_else(refused, |()| "reached".to_owned())
+}
+
+fn changed(function: &str) -> Result<(), ErrorCode> {
+    let (folder, now, link) = (folder()?, NewTimestamp::Now, PathFlags::empty());
+    let file = || opened(&folder, "zones");
+    match function {
+        "write-via-stream" => file()?.write_via_stream(0).map(drop),
+        "append-via-stream" => file()?.append_via_stream().map(drop),
+        "write" => file()?.write(b"overwritten", 0).map(drop),
+        "set-size" => file()?.set_size(0),
+        "set-times" => file()?.set_times(now, now),
+        "set-times-at" => folder.set_times_at(link, "zones", now, now),
+        "create-directory-at" => folder.create_directory_at("new"),
+        "remove-directory-at" => folder.remove_directory_at("more"),
+        "unlink-file-at" => folder.unlink_file_at("zones"),
+        "symlink-at" => folder.symlink_at("zones", "new"),
+        "rename-at" => folder.rename_at("zones", &folder, "new"),
+        "link-at" => folder.link_at(link, "zones", &folder, "new"),
+        _ => folder.open_at(link, "new", OpenFlags::CREATE, DescriptorFlags::WRITE).map(drop),
     }
 }
 

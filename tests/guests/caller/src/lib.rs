@@ -30,6 +30,8 @@ fn act(records: &[KafkaRecord]) -> Outcome {
         "read" => files::read(argument),
         "write" => files::write(argument),
         "open" => files::open(argument),
+        "look" => files::look(argument),
+        "change" => files::change(argument),
         "open-and-close" => files::open_and_close(argument),
         "keep-files" => files::keep_files(argument),
         "keep-streams" => files::keep_streams(argument),
