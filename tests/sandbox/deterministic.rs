@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use gristmill_core::outcome::FaultClass;
-use gristmill_guest::{Engine, EngineSettings, Plugin, PluginSettings, Timestamp};
+use gristmill_guest::{Engine, EngineSettings, LoadError, Plugin, PluginSettings, Refusal, Timestamp};
 
 use crate::caller::{caller, deterministic_caller, grants};
+use crate::journal;
 use crate::mill::{Batch, Mill, Record, guest_bytes, reason, with_limits};
 
 /// Two records, the newer one first; the first tells the guest to say what time it is and what chance gives.
@@ -35,6 +36,23 @@ fn otherwise_a_guest_finds_the_machine_s_time_and_chance() {
     let mut mill = caller(grants());
     let (first, again) = (said(&mut mill, 7), said(&mut mill, 7));
     assert!(!first.starts_with("1700000000123 ") && first != again, "{first}, {again}");
+}
+
+/// A grant would be refused beside `plugin.deterministic`, so none is advised.
+#[test]
+fn a_plugin_that_wants_the_network_is_told_at_once_that_a_deterministic_one_has_none() {
+    journal::listen();
+    let engine = Engine::new(&EngineSettings { deterministic: true, ..EngineSettings::default() }).unwrap();
+    let settings = PluginSettings::default();
+    let error = Plugin::load(&engine, "caller", &guest_bytes("gristmill_caller"), &settings).err().unwrap();
+    let LoadError::Refused { refusal: Refusal::Deterministic { import, .. }, .. } = &error else { panic!("{error}") };
+    assert!(import.starts_with("wasi:http/"), "{import}");
+    let told = error.to_string();
+    assert!(told.contains("remove plugin.deterministic") && !told.contains("plugin.grants"), "{told}");
+    let plugin = Plugin::load(&engine, "mischief", &guest_bytes("gristmill_mischief"), &settings).unwrap();
+    let told = Mill::of(plugin).ask("connect:127.0.0.1:9");
+    assert!(told.starts_with("refused"), "{told}");
+    journal::event_with("a TCP connection: with plugin.deterministic a plugin has no network", "plugin was denied");
 }
 
 /// The same number of instructions on every machine, however busy: the guest that spins says how fast this one is.

@@ -8,6 +8,7 @@ use gristmill_guest::egress::address::parse_range;
 use gristmill_guest::egress::destination::TcpDestination;
 use gristmill_guest::{FilesGrant, Grants, LoadError, Plugin, PluginSettings};
 
+use crate::journal;
 use crate::mill::{Mill, engine, guest_bytes, with_settings};
 
 /// Loads the guest that needs what its setting says. It is compiled once for all tests.
@@ -50,6 +51,7 @@ fn a_connection_that_is_granted_and_needed_is_given() {
 fn what_is_granted_and_not_needed_is_not_given() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
+    journal::listen();
     let (address, rules) = connection(&listener);
     let folder = std::env::temp_dir();
     let files = vec![FilesGrant { folder, mount: "/lookup".to_owned(), bytes_max: 0 }];
@@ -60,5 +62,7 @@ fn what_is_granted_and_not_needed_is_not_given() {
         let told = mill.call("", wanted);
         assert!(told.starts_with("refused"), "{wanted}: {told}");
     }
+    // To grant it once more would change nothing.
+    journal::event_with("a TCP connection: what the plugin says it needs holds no TCP", "plugin was denied");
     assert_eq!(listener.accept().unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "a connection arrived");
 }

@@ -77,6 +77,11 @@ impl Shared {
         if addresses.is_empty() { Err(LookUpFailed::NoAddress(name.to_string())) } else { Ok(addresses) }
     }
 
+    /// The denial of what no grant is for.
+    pub(crate) fn not_granted(&self, asked: Asked) -> Denied {
+        Denied::not_granted(asked, &self.policy)
+    }
+
     /// Judges all addresses. One that is refused refuses the whole answer: whoever mixes them wants one to be tried after the other.
     pub(crate) fn judge(&self, addresses: &[IpAddr], asked: impl FnOnce() -> Asked) -> Result<(), Denied> {
         let refused = addresses.iter().filter_map(|address| self.policy.judge(*address).err()).collect();

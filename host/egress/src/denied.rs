@@ -7,9 +7,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
 
-use crate::address::Forbidden;
+use crate::address::{AddressPolicy, Forbidden};
 use crate::destination::HttpTarget;
-use crate::host::Name;
+use crate::host::{Host, Name};
 
 /// Something that a guest asked for and that is not granted. Its text is one line.
 ///
@@ -21,6 +21,22 @@ pub struct Denied {
     pub asked: Asked,
     /// Why not.
     pub reason: Reason,
+}
+
+impl Denied {
+    /// Something that no grant is for. Where it is an address by itself, `policy` says whether that has to be granted as well.
+    pub fn not_granted(asked: Asked, policy: &AddressPolicy) -> Self {
+        let address = match &asked {
+            Asked::Http(HttpTarget { host: Host::Address(address), .. }) | Asked::LookUpAddress(address) => {
+                Some(*address)
+            }
+            Asked::Tcp(address) => Some(address.ip()),
+            Asked::Http(_) | Asked::LookUp(_) => None,
+        };
+        let forbidden = address.and_then(|address| policy.judge(address).err());
+        let missing = forbidden.map(|forbidden| forbidden.missing).unwrap_or_default();
+        Self { asked, reason: Reason::NotGranted { missing } }
+    }
 }
 
 /// What a guest asked for.
@@ -51,7 +67,10 @@ impl fmt::Display for Asked {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// No grant is for it.
-    NotGranted,
+    NotGranted {
+        /// What would have to be granted besides, since it is an address of a special range.
+        missing: Vec<IpNet>,
+    },
     /// It is, or it resolves to, an address of a special range.
     Forbidden {
         /// The first such address.
@@ -80,7 +99,7 @@ const MISSING_MAX: usize = 16;
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NotGranted => f.write_str("is not granted"),
+            Self::NotGranted { .. } => f.write_str("is not granted"),
             Self::Forbidden { first, .. } => write!(f, "leads to {}, which is {}", first.address, first.kind),
         }
     }
@@ -94,20 +113,20 @@ struct Line<'a> {
 
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.reason, self.asked) {
-            (Reason::Forbidden { missing, .. }, _) => AddressLine(missing).fmt(f),
-            (Reason::NotGranted, Asked::Http(target)) => write!(f, "plugin.grants.http = [\"{target}\"]"),
-            (Reason::NotGranted, Asked::LookUp(name)) => {
-                write!(f, "plugin.grants.tcp = [\"{name}:5432\"], with the port that is meant")
-            }
-            (Reason::NotGranted, Asked::LookUpAddress(address)) => {
+        let missing = match self.reason {
+            Reason::Forbidden { missing, .. } => return AddressLine(missing).fmt(f),
+            Reason::NotGranted { missing } => missing,
+        };
+        match self.asked {
+            Asked::Http(target) => write!(f, "plugin.grants.http = [\"{target}\"]"),
+            Asked::LookUp(name) => write!(f, "plugin.grants.tcp = [\"{name}:5432\"], with the port that is meant"),
+            Asked::LookUpAddress(address) => {
                 let address = SocketAddr::new(*address, 5432);
                 write!(f, "plugin.grants.tcp = [\"{address}\"], with the port that is meant")
             }
-            (Reason::NotGranted, Asked::Tcp(address)) => {
-                write!(f, "plugin.grants.tcp = [\"{address}\"], or the name that it belongs to")
-            }
-        }
+            Asked::Tcp(address) => write!(f, "plugin.grants.tcp = [\"{address}\"], or the name that it belongs to"),
+        }?;
+        if missing.is_empty() { Ok(()) } else { write!(f, ", and {}", AddressLine(missing)) }
     }
 }
 
@@ -127,15 +146,18 @@ impl fmt::Display for AddressLine<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::AddressPolicy;
     use crate::destination::HttpOrigin;
-    use crate::host::Host;
     use crate::vectors;
 
     fn forbidden(addresses: &[&str]) -> Reason {
         let judged =
             addresses.iter().filter_map(|address| AddressPolicy::default().judge(address.parse().unwrap()).err());
         Reason::of(judged.collect()).unwrap()
+    }
+
+    /// What is told where no address is granted.
+    fn not_granted(asked: Asked) -> String {
+        Denied::not_granted(asked, &AddressPolicy::default()).to_string()
     }
 
     #[test]
@@ -145,12 +167,12 @@ mod tests {
             Denied { asked: Asked::Http(target), reason }.to_string()
         };
         assert_eq!(
-            http("api.example.com", Reason::NotGranted),
+            not_granted(Asked::Http(HttpTarget::parse("https", "api.example.com").unwrap())),
             "https://api.example.com:443 is not granted: add plugin.grants.http = [\"https://api.example.com\"]"
         );
         assert_eq!(
-            http("[fd00::7]:8443", Reason::NotGranted),
-            "https://[fd00::7]:8443 is not granted: add plugin.grants.http = [\"https://[fd00::7]:8443\"]"
+            not_granted(Asked::Http(HttpTarget::parse("https", "[2606:4700::7]:8443").unwrap())),
+            "https://[2606:4700::7]:8443 is not granted: add plugin.grants.http = [\"https://[2606:4700::7]:8443\"]"
         );
         assert_eq!(
             http("api.example.com", forbidden(&["10.0.3.7"])),
@@ -163,14 +185,35 @@ mod tests {
         );
         let Ok(Host::Name(name)) = Host::parse("DB.internal") else { panic!("a name") };
         assert_eq!(
-            Denied { asked: Asked::LookUp(name), reason: Reason::NotGranted }.to_string(),
+            not_granted(Asked::LookUp(name)),
             "the name db.internal is not granted: add plugin.grants.tcp = [\"db.internal:5432\"], with the port that is meant"
         );
-        let tcp = Denied { asked: Asked::Tcp("10.0.3.7:5432".parse().unwrap()), reason: Reason::NotGranted };
         assert_eq!(
-            tcp.to_string(),
-            "10.0.3.7:5432 is not granted: add plugin.grants.tcp = [\"10.0.3.7:5432\"], or the name that it belongs to"
+            not_granted(Asked::Tcp("1.1.1.1:5432".parse().unwrap())),
+            "1.1.1.1:5432 is not granted: add plugin.grants.tcp = [\"1.1.1.1:5432\"], or the name that it belongs to"
         );
+    }
+
+    #[test]
+    fn an_address_that_takes_two_grants_is_told_with_both_lines() {
+        assert_eq!(
+            not_granted(Asked::Tcp("10.0.3.7:5432".parse().unwrap())),
+            "10.0.3.7:5432 is not granted: add plugin.grants.tcp = [\"10.0.3.7:5432\"], or the name that it belongs to, and \
+             plugin.grants.addresses = [\"10.0.3.7/32\"]"
+        );
+        assert_eq!(
+            not_granted(Asked::Http(HttpTarget::parse("http", "127.0.0.1:8080").unwrap())),
+            "http://127.0.0.1:8080 is not granted: add plugin.grants.http = [\"http://127.0.0.1:8080\"], and \
+             plugin.grants.addresses = [\"127.0.0.1/32\"]"
+        );
+        assert_eq!(
+            not_granted(Asked::LookUpAddress("::ffff:10.0.3.7".parse().unwrap())),
+            "the address ::ffff:10.0.3.7 is not granted: add plugin.grants.tcp = [\"[::ffff:10.0.3.7]:5432\"], with the port that \
+             is meant, and plugin.grants.addresses = [\"::ffff:10.0.3.7/128\", \"10.0.3.7/32\"]"
+        );
+        let granted = AddressPolicy::new(vec!["10.0.3.0/24".parse().unwrap()]);
+        let told = Denied::not_granted(Asked::Tcp("10.0.3.7:5432".parse().unwrap()), &granted).to_string();
+        assert!(!told.contains("addresses"), "{told}");
     }
 
     #[test]
@@ -178,7 +221,7 @@ mod tests {
         for [text, read_as] in vectors::rows(include_str!("../vectors/asked.txt")) {
             let (scheme, authority) = text.split_once("://").unwrap();
             let Ok(target) = HttpTarget::parse(scheme, authority) else { continue };
-            let denied = Denied { asked: Asked::Http(target.clone()), reason: Reason::NotGranted }.to_string();
+            let denied = not_granted(Asked::Http(target.clone()));
             let line = denied.split('"').nth(1).unwrap();
             assert_eq!(line, read_as);
             assert!(HttpOrigin::parse(line).unwrap().matches(&target), "{denied}");

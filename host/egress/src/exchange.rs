@@ -39,7 +39,7 @@ impl Egress {
         B: Body<Data = Bytes> + Send + 'static,
         B::Error: Into<Box<dyn Error + Send + Sync>>,
     {
-        let prepared = prepare(&self.shared.rules, request, &limits)?;
+        let prepared = prepare(&self.shared, request, &limits)?;
         let place = in_flight.enter().ok_or_else(|| SendError::TooManyAtOnce(in_flight.most()))?;
         let exchange = Exchange { shared: Arc::clone(&self.shared), limits, deadline, place };
         match self.shared.spawn(exchange.run(prepared)).await {

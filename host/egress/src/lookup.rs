@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::denied::{Asked, Denied, Reason};
+use crate::denied::{Asked, Denied};
 use crate::egress::Egress;
 use crate::error::LookUpFailed;
 use crate::host::{Host, HostProblem};
@@ -63,7 +63,7 @@ impl Egress {
             Host::Address(address) => {
                 let asked = || Asked::LookUpAddress(*address);
                 if !self.shared.rules.tcp.iter().any(|grant| grant.host.matches(&host)) {
-                    return Err(Denied { asked: asked(), reason: Reason::NotGranted }.into());
+                    return Err(self.shared.not_granted(asked()).into());
                 }
                 self.shared.judge(&[*address], asked)?;
                 return Ok(LookedUp { addresses: vec![*address], host });
@@ -72,7 +72,7 @@ impl Egress {
         };
         let asked = || Asked::LookUp(name.clone());
         if !self.shared.rules.tcp.iter().any(|grant| grant.host.matches(&host)) {
-            return Err(Denied { asked: asked(), reason: Reason::NotGranted }.into());
+            return Err(self.shared.not_granted(asked()).into());
         }
         let by = deadline.min(Instant::now() + LOOK_UP_MAX);
         let (shared, looked_up) = (Arc::clone(&self.shared), name.clone());
@@ -96,7 +96,7 @@ impl Egress {
         // A zone chooses the interface, which nobody granted.
         let has_zone = matches!(address, SocketAddr::V6(address) if address.scope_id() != 0);
         if has_zone || !(is_granted(&Host::Address(address.ip())) || looked_up().any(is_granted)) {
-            return Err(Denied { asked: Asked::Tcp(address), reason: Reason::NotGranted });
+            return Err(self.shared.not_granted(Asked::Tcp(address)));
         }
         self.shared.judge(&[address.ip()], || Asked::Tcp(address))
     }

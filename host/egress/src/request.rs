@@ -12,13 +12,13 @@ use http::{Request, Uri, Version};
 use http_body::Body;
 
 use crate::body::{self, Ended, OutgoingBody};
-use crate::denied::{Asked, Denied, Reason};
+use crate::denied::Asked;
 use crate::destination::{HttpTarget, Problem};
+use crate::egress::Shared;
 use crate::error::SendError;
 use crate::header;
 use crate::host::HostProblem;
 use crate::limits::Limits;
-use crate::rules::Rules;
 
 /// The longest path and query.
 const PATH_MAX: usize = 16 * 1024;
@@ -42,7 +42,7 @@ pub(crate) struct Prepared {
 /// # Errors
 ///
 /// What is not granted, and what is not a guest's to say.
-pub(crate) fn prepare<B>(rules: &Rules, request: Request<B>, limits: &Limits) -> Result<Prepared, SendError>
+pub(crate) fn prepare<B>(shared: &Shared, request: Request<B>, limits: &Limits) -> Result<Prepared, SendError>
 where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn Error + Send + Sync>>,
@@ -53,8 +53,8 @@ where
         return Err(SendError::Method(parts.method));
     }
     let target = target_of(&parts.uri)?;
-    let Some(grant) = rules.grant_for(&target) else {
-        return Err(Denied { asked: Asked::Http(target), reason: Reason::NotGranted }.into());
+    let Some(grant) = shared.rules.grant_for(&target) else {
+        return Err(shared.not_granted(Asked::Http(target)).into());
     };
     let path = path_of(&parts.uri)?;
     let (mut headers, promised) = header::outgoing(parts.headers, grant.headers())?;

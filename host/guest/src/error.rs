@@ -103,6 +103,15 @@ pub enum Refusal {
         /// A line of the configuration that grants it.
         line: &'static str,
     },
+    /// An interface for the network, which a deterministic plugin does not have.
+    #[error(
+        "it imports {import}, and with plugin.deterministic a plugin has no network; remove plugin.deterministic, or build the plugin \
+         without it"
+    )]
+    Deterministic {
+        /// The import's name.
+        import: String,
+    },
     /// An interface that nobody offers.
     #[error("it imports {import}, which is not available: {way_out}")]
     ImportNotAvailable {

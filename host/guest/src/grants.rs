@@ -55,6 +55,17 @@ impl Grants {
     }
 }
 
+/// Why a plugin has no way out for connections.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Closed {
+    /// None is granted.
+    NotGranted,
+    /// The plugin says what it needs, and that is not among it.
+    NotNeeded,
+    /// The same batch is to get the same answer.
+    Deterministic,
+}
+
 /// What the instances of one loaded plugin reach, set up once.
 pub(crate) struct Reach {
     settings: BTreeMap<String, String>,
@@ -62,22 +73,21 @@ pub(crate) struct Reach {
     store: WasiConfigVariables,
     /// The way out for requests. `None`: none is granted.
     requests: Option<Egress>,
-    /// The way out for connections. `None`: none is granted.
-    connections: Option<Egress>,
+    connections: Result<Egress, Closed>,
     denials: Arc<Denials>,
 }
 
 impl Reach {
-    /// Sets up what is granted.
+    /// Sets up what is granted. Where that holds no connection, `closed` is what is told of it.
     ///
     /// # Errors
     ///
     /// A folder cannot be given, grants contradict each other, or the system gives no thread.
-    pub(crate) fn open(grants: Grants, plugin: &Arc<str>) -> Result<Self, ReachError> {
+    pub(crate) fn open(grants: Grants, plugin: &Arc<str>, closed: Closed) -> Result<Self, ReachError> {
         let folders = grants.files.iter().map(FilesGrant::open).collect::<Result<_, _>>()?;
         let (http, tcp) = (!grants.rules.http.is_empty(), !grants.rules.tcp.is_empty());
         let egress = (http || tcp).then(|| Egress::start(grants.rules, SystemNetwork)).transpose()?;
-        let (requests, connections) = (egress.clone().filter(|_| http), egress.filter(|_| tcp));
+        let (requests, connections) = (egress.clone().filter(|_| http), egress.filter(|_| tcp).ok_or(closed));
         let settings = grants.settings;
         let store =
             WasiConfigVariables::from_iter(settings.iter().map(|(name, value)| (name.as_str(), value.as_str())));
@@ -107,7 +117,7 @@ impl Reach {
     }
 
     /// The way out for connections, where there is one.
-    pub(crate) fn connections(&self) -> Option<Egress> {
+    pub(crate) fn connections(&self) -> Result<Egress, Closed> {
         self.connections.clone()
     }
 

@@ -10,7 +10,7 @@ use crate::bindings::{HANDLER, RAW_HANDLER};
 use crate::engine::FEATURES;
 use crate::error::{ReachError, Refusal};
 use crate::file::Kind;
-use crate::grants::{Grants, Reach};
+use crate::grants::{Closed, Grants, Reach};
 use crate::limits::Limits;
 use crate::needs::MANIFEST;
 use crate::plugin::Digest;
@@ -49,12 +49,17 @@ impl Inspection {
 }
 
 impl Inspection {
-    /// Why a plugin that imports this is not loaded with these grants.
+    /// Why a plugin that imports this is not loaded with these grants, `deterministic` or not.
     #[must_use]
-    pub fn refused_with(&self, grants: &Grants) -> Option<Refusal> {
+    pub fn refused_with(&self, grants: &Grants, deterministic: bool) -> Option<Refusal> {
         self.imports.iter().find_map(|import| match provision(&import.name) {
             Provision::Offered(capability, Some(needs)) if !grants.meet(needs) => {
-                Some(Refusal::NotGranted { import: import.name.clone(), capability, line: needs.line() })
+                let import = import.name.clone();
+                Some(if deterministic {
+                    Refusal::Deterministic { import }
+                } else {
+                    Refusal::NotGranted { import, capability, line: needs.line() }
+                })
             }
             Provision::Offered(..) | Provision::Missing(_) => None,
         })
@@ -67,7 +72,7 @@ impl Inspection {
         if self.exports.iter().any(|export| same_interface(export, MANIFEST)) {
             return None;
         }
-        Reach::open(grants.clone(), &self.digest.short().into()).err()
+        Reach::open(grants.clone(), &self.digest.short().into(), Closed::NotGranted).err()
     }
 }
 

@@ -48,10 +48,16 @@ impl Needs {
         Self(wishes.into_iter().take(WISHES_MAX).collect())
     }
 
-    /// What is needed and not granted: each with its reason and the line to write.
-    pub(crate) fn missing(&self, grants: &Grants) -> Vec<String> {
+    /// What is needed and not granted: each with its reason and the line to write, or that a `deterministic` plugin cannot have it.
+    pub(crate) fn missing(&self, grants: &Grants, deterministic: bool) -> Vec<String> {
         let missing = self.0.iter().filter(|wish| !is_granted(&wish.need, grants));
-        missing.map(|Wish { need, why }| format!("{} ({}): write {}", what(need), shown(why), line(need))).collect()
+        let way_out = |need: &Need| match need {
+            Need::Http | Need::Tcp if deterministic => {
+                "remove plugin.deterministic, with which a plugin has no network".to_owned()
+            }
+            Need::Http | Need::Tcp | Need::Setting(_) | Need::Files(_) => format!("write {}", line(need)),
+        };
+        missing.map(|Wish { need, why }| format!("{} ({}): {}", what(need), shown(why), way_out(need))).collect()
     }
 
     /// The grants without what the plugin does not need. Settings stay: they are what it is told, not what it may do.
@@ -125,10 +131,22 @@ mod tests {
         let settings = BTreeMap::from([("zone".to_owned(), "eu".to_owned())]);
         let grants = Grants { settings, files: vec![files("/lookup")], ..Grants::default() };
         assert_eq!(
-            needs.missing(&grants),
+            needs.missing(&grants, false),
             [
                 "the setting table (because): write plugin.settings.table = \"…\"",
                 "TCP connections (because): write plugin.grants.tcp = [\"db.internal:5432\"]"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_deterministic_plugin_that_needs_the_network_is_told_that_there_is_none() {
+        let needs = Needs::said(vec![wish(Need::Http), wish(Need::Setting("table".to_owned()))]);
+        assert_eq!(
+            needs.missing(&Grants::default(), true),
+            [
+                "HTTP requests (because): remove plugin.deterministic, with which a plugin has no network",
+                "the setting table (because): write plugin.settings.table = \"…\""
             ]
         );
     }

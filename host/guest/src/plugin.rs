@@ -16,7 +16,7 @@ use crate::deterministic::Fixed;
 use crate::engine::Engine;
 use crate::error::LoadError;
 use crate::fault::{Broken, Evidence, Phase};
-use crate::grants::{Grants, Reach};
+use crate::grants::{Closed, Grants, Reach};
 use crate::guest::{Guest, State};
 use crate::inspect::examine;
 use crate::limits::Limits;
@@ -118,7 +118,7 @@ impl Plugin {
     pub fn load(engine: &Engine, name: &str, bytes: &[u8], settings: &PluginSettings) -> Result<Self, LoadError> {
         let plugin = || name.to_owned();
         let inspection = examine(bytes, &settings.limits);
-        let ungranted = inspection.refused_with(&settings.grants);
+        let ungranted = inspection.refused_with(&settings.grants, engine.is_deterministic());
         if let Some(refusal) = inspection.refusals.into_iter().next().or(ungranted) {
             return Err(LoadError::Refused { plugin: plugin(), refusal });
         }
@@ -150,26 +150,29 @@ impl Plugin {
         let short_digest: Arc<str> = code.digest.short().into();
         let outlet = |stream| Outlet::new(Arc::clone(&short_digest), stream, &settings.limits);
         let (stdout, stderr) = (outlet("stdout"), outlet("stderr"));
-        let with = |settings: PluginSettings| {
-            let reach = Reach::open(settings.grants.clone(), &short_digest)
+        let with = |settings: PluginSettings, closed: Closed| {
+            let reach = Reach::open(settings.grants.clone(), &short_digest, closed)
                 .map_err(|source| LoadError::Reach { plugin: code.name.clone(), source })?;
             let (code, short_digest) = (Arc::clone(&code), Arc::clone(&short_digest));
             let (stdout, stderr, reach) = (Arc::clone(&stdout), Arc::clone(&stderr), Arc::new(reach));
             Ok(Self { inner: Arc::new(Inner { code, short_digest, settings, reach, stdout, stderr }) })
         };
+        let deterministic = code.engine.is_deterministic();
+        let mut closed = if deterministic { Closed::Deterministic } else { Closed::NotGranted };
         let mut granted = settings.clone();
         if code.manifest.is_some() {
-            let closed = PluginSettings { grants: settings.grants.settings_only(), ..settings.clone() };
-            let needs = with(closed)?.try_out(async |plugin, clock| Guest::ask_needs(plugin, clock).await)?;
+            let asked = PluginSettings { grants: settings.grants.settings_only(), ..settings.clone() };
+            let needs = with(asked, closed)?.try_out(async |plugin, clock| Guest::ask_needs(plugin, clock).await)?;
             if let Some(needs) = needs {
-                let missing = needs.missing(&settings.grants);
+                let missing = needs.missing(&settings.grants, deterministic);
                 if !missing.is_empty() {
                     return Err(LoadError::Needs { plugin: code.name.clone(), missing });
                 }
                 granted.grants = needs.only(granted.grants);
+                closed = Closed::NotNeeded;
             }
         }
-        let plugin = with(granted)?;
+        let plugin = with(granted, closed)?;
         plugin.try_out(async |plugin, clock| {
             let fixed = plugin.engine().is_deterministic().then(|| Fixed::of_trial(plugin.digest()));
             Guest::start(plugin, clock, fixed).await.map(drop)

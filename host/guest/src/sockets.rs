@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 use std::vec;
 
-use gristmill_egress::denied::{Asked, Reason};
+use gristmill_egress::address::AddressPolicy;
+use gristmill_egress::denied::Asked;
 use gristmill_egress::host::Host;
 use gristmill_egress::{Denied, Egress, LookUpError, LookUpFailed, Resolved};
 use wasmtime::StoreContextMut;
@@ -21,6 +22,7 @@ use wasmtime_wasi::runtime::{AbortOnDropJoinHandle, spawn};
 use wasmtime_wasi::sockets::{self, SocketAddrUse};
 
 use crate::denials::Denials;
+use crate::grants::Closed;
 use crate::guest::State;
 
 /// The interface, in the version that wasmtime's own WASI has; guests of every patch of 0.2 find it.
@@ -39,6 +41,12 @@ const NO_UDP: &str = "a UDP socket: plugins have no UDP; nothing grants it";
 const NO_TCP: &str = "a TCP connection is not granted: add plugin.grants.tcp = [\"db.internal:5432\"], with the host and port that are meant, \
                       and plugin.grants.addresses where the host has an address that is not public";
 
+/// The same where it would not help to add anything.
+const NOT_NEEDED: &str =
+    "a TCP connection: what the plugin says it needs holds no TCP, so none is given whatever is granted";
+const DETERMINISTIC: &str =
+    "a TCP connection: with plugin.deterministic a plugin has no network; nothing grants it while that is set";
+
 /// So many sockets of an instance may be open at once, and as many connections that are read from or written to. Each is a file of the host's
 /// process, which has perhaps a thousand for all. A guest that wants more is told that there are no more, as a system would.
 const SOCKETS_MAX: usize = 64;
@@ -46,15 +54,14 @@ const SOCKETS_MAX: usize = 64;
 /// What the sockets of one instance hang on. Clones share what was looked up.
 #[derive(Clone)]
 pub(crate) struct Sockets {
-    /// `None`: no connection is granted.
-    egress: Option<Egress>,
+    egress: Result<Egress, Closed>,
     resolved: Arc<Mutex<Resolved>>,
     denials: Arc<Denials>,
 }
 
 impl Sockets {
     /// For a new instance, which has looked up nothing.
-    pub(crate) fn new(egress: Option<Egress>, denials: Arc<Denials>) -> Self {
+    pub(crate) fn new(egress: Result<Egress, Closed>, denials: Arc<Denials>) -> Self {
         Self { egress, resolved: Arc::default(), denials }
     }
 
@@ -86,19 +93,26 @@ impl Sockets {
         false
     }
 
+    /// Tells that there is no way out, and gives what the guest hears of it.
+    fn closed(&self, closed: Closed) -> ErrorCode {
+        self.denials.note(match closed {
+            Closed::NotGranted => NO_TCP,
+            Closed::NotNeeded => NOT_NEEDED,
+            Closed::Deterministic => DETERMINISTIC,
+        });
+        ErrorCode::AccessDenied
+    }
+
     /// Whether the guest may have a socket at all.
     fn may_have_one(&self) -> Result<(), ErrorCode> {
-        if self.egress.is_some() {
-            return Ok(());
-        }
-        self.denials.note(NO_TCP);
-        Err(ErrorCode::AccessDenied)
+        self.egress.as_ref().map(drop).map_err(|closed| self.closed(*closed))
     }
 
     fn may_connect(&self, address: SocketAddr) -> Result<(), Denied> {
         match &self.egress {
-            Some(egress) => egress.may_connect(address, &self.resolved()),
-            None => Err(Denied { asked: Asked::Tcp(address), reason: Reason::NotGranted }),
+            Ok(egress) => egress.may_connect(address, &self.resolved()),
+            // Nobody gets as far as that: there is no socket.
+            Err(_) => Err(Denied::not_granted(Asked::Tcp(address), &AddressPolicy::default())),
         }
     }
 
@@ -107,12 +121,16 @@ impl Sockets {
     }
 
     async fn look_up(self, name: String, deadline: Instant) -> Result<Vec<IpAddr>, ErrorCode> {
-        let Some(egress) = &self.egress else {
-            if let Ok(Host::Name(name)) = Host::parse(&name) {
-                let denied = Denied { asked: Asked::LookUp(name), reason: Reason::NotGranted };
-                self.denials.note(&denied.to_string());
+        let egress = match &self.egress {
+            Ok(egress) => egress,
+            Err(Closed::NotGranted) => {
+                if let Ok(Host::Name(name)) = Host::parse(&name) {
+                    let denied = Denied::not_granted(Asked::LookUp(name), &AddressPolicy::default());
+                    self.denials.note(&denied.to_string());
+                }
+                return Err(ErrorCode::AccessDenied);
             }
-            return Err(ErrorCode::AccessDenied);
+            Err(closed) => return Err(self.closed(*closed)),
         };
         let answer = egress.look_up(&name, deadline).await.map_err(|error| self.failed(&error))?;
         self.resolved().remember(&answer);

@@ -86,8 +86,8 @@ fn shown(args: InspectArgs, console: &mut Console) -> Result<Exit, Exit> {
     let settings = config.as_ref().map_or_else(PluginSettings::default, PluginConfig::guest_settings);
     let bytes = plugin_file::read(&plugin, NamedBy::CommandLine, &settings).map_err(|error| Exit::from(&error))?;
     let mut inspection = gristmill_guest::inspect(&bytes, &settings.limits);
-    if config.is_some() {
-        inspection.refusals.extend(inspection.refused_with(&settings.grants));
+    if let Some(config) = &config {
+        inspection.refusals.extend(inspection.refused_with(&settings.grants, config.deterministic));
     }
     let mut refusals: Vec<String> = inspection.refusals.iter().map(ToString::to_string).collect();
     if let Some(config) = &config {
