@@ -12,7 +12,7 @@ use wasmtime_wasi::I32Exit;
 
 use crate::clock::Ended;
 use crate::frames::own_frames;
-use crate::limits::{Denied, Limits};
+use crate::limits::{Limits, Overgrowth};
 use crate::stdio::escape;
 use crate::words::{shortened, tell_a_panic};
 
@@ -59,7 +59,7 @@ pub(crate) enum Cause {
 pub(crate) struct Broken {
     pub(crate) phase: Phase,
     pub(crate) error: Cause,
-    pub(crate) denied: Option<Denied>,
+    pub(crate) overgrowth: Option<Overgrowth>,
     /// What the guest said last, cut and safe to show.
     pub(crate) stderr: String,
 }
@@ -85,7 +85,7 @@ impl Evidence {
 
 impl Broken {
     pub(crate) fn new(phase: Phase, error: Cause) -> Self {
-        Self { phase, error, denied: None, stderr: String::new() }
+        Self { phase, error, overgrowth: None, stderr: String::new() }
     }
 
     /// True when it broke because somebody cancelled the hand-over.
@@ -130,7 +130,7 @@ impl Broken {
             _ if self.ended().is_some() => FaultClass::Timeout,
             Cause::Failed(error) if error.is::<I32Exit>() => FaultClass::Exit,
             Cause::BatchTooLarge => FaultClass::Memory,
-            Cause::Failed(_) if self.denied.is_some() => FaultClass::Memory,
+            Cause::Failed(_) if self.overgrowth.is_some() => FaultClass::Memory,
             Cause::Failed(error) if error.downcast_ref::<WasmBacktrace>().is_some() => FaultClass::Trap,
             Cause::Failed(_) | Cause::Answer(_) => FaultClass::Contract,
             Cause::Ended(_) | Cause::InitRefused(_) | Cause::HostPanicked => FaultClass::Trap,
@@ -150,8 +150,8 @@ impl Broken {
         let mut cause = self.where_it_was().to_owned();
         cause += &shortened(&escape(self.error.to_string().as_bytes()), ERROR_CHARS_MAX);
         let memory_bytes = evidence.memory_bytes;
-        if let Some(denied) = self.denied {
-            cause += &format!("; memory limit {memory_bytes} bytes, asked {} bytes", denied.asked_bytes);
+        if let Some(overgrowth) = self.overgrowth {
+            cause += &format!("; memory limit {memory_bytes} bytes, asked {} bytes", overgrowth.asked_bytes);
         }
         if let (FaultClass::Memory, Some((records, bytes))) = (self.class(), evidence.batch) {
             cause += &format!("; batch of {records} records and {bytes} bytes, plugin memory {memory_bytes} bytes");
@@ -162,7 +162,7 @@ impl Broken {
     /// What happened, for one line: the event of the fault has the rest.
     fn detail(&self, evidence: &Evidence) -> String {
         // That code of a guest that panicked runs into `unreachable` says nothing more.
-        if self.is_unreachable() && self.denied.is_none() && tell_a_panic(&self.stderr) {
+        if self.is_unreachable() && self.overgrowth.is_none() && tell_a_panic(&self.stderr) {
             return format!("{}{}", self.where_it_was(), self.stderr);
         }
         let mut detail = self.cause(evidence);

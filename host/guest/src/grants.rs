@@ -16,7 +16,7 @@ use crate::deterministic::Fixed;
 use crate::error::ReachError;
 use crate::files::{FilesGrant, Folder};
 use crate::limits::Limits;
-use crate::provided::Needs;
+use crate::provided::Prerequisite;
 use crate::sockets::Sockets;
 use crate::stdio::Output;
 
@@ -43,9 +43,9 @@ impl fmt::Debug for Grants {
 
 impl Grants {
     /// True where there is something of what a plugin needs before it is loaded.
-    pub(crate) fn meet(&self, needs: Needs) -> bool {
-        match needs {
-            Needs::Http => !self.rules.http.is_empty(),
+    pub(crate) fn meet(&self, prerequisite: Prerequisite) -> bool {
+        match prerequisite {
+            Prerequisite::Http => !self.rules.http.is_empty(),
         }
     }
 

@@ -40,12 +40,11 @@ pub(crate) struct State {
     reach: Arc<Reach>,
     table: ResourceTable,
     meter: Meter,
-    clock: Arc<CallClock>,
 }
 
 impl State {
     pub(crate) fn clock(&self) -> &CallClock {
-        &self.clock
+        self.requests.clock()
     }
 
     /// The plugin's settings as key and value.
@@ -140,12 +139,11 @@ impl Guest {
             reach: Arc::clone(reach),
             table,
             meter: Meter::new(limits),
-            clock: Arc::clone(clock),
         };
         let mut store = Store::new(plugin.engine().wasmtime(), state);
         store.limiter(|state| &mut state.meter);
         store.set_epoch_deadline(1);
-        store.epoch_deadline_callback(|cx| match cx.data().clock.ended() {
+        store.epoch_deadline_callback(|cx| match cx.data().clock().ended() {
             Some(ended) => Err(ended.into()),
             None => Ok(UpdateDeadline::Yield(1)),
         });
@@ -215,7 +213,6 @@ impl Guest {
             ));
         };
         self.batches = self.batches.saturating_add(1);
-        self.store.data_mut().clock = Arc::clone(clock);
         self.store.data_mut().requests.begin(clock);
         self.store.set_epoch_deadline(1);
         self.store.set_hostcall_fuel(host_width(answer_bytes));
@@ -246,7 +243,7 @@ impl Guest {
 
     /// Turns what ran into its result, or collects the evidence of why it broke.
     fn settle<T>(&mut self, phase: Phase, ran: Result<wasmtime::Result<T>, Ended>) -> Result<T, Broken> {
-        let denied = self.store.data_mut().meter.take_denied();
+        let overgrowth = self.store.data_mut().meter.take_overgrowth();
         self.stdout.finish();
         self.stderr.finish();
         let tail = self.stderr.take_tail();
@@ -258,7 +255,7 @@ impl Guest {
             Ok(Err(error)) => Cause::Failed(error),
             Err(ended) => Cause::Ended(ended),
         };
-        Err(Broken { phase, error, denied, stderr: last_words(&tail) })
+        Err(Broken { phase, error, overgrowth, stderr: last_words(&tail) })
     }
 }
 

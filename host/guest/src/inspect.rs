@@ -14,7 +14,7 @@ use crate::grants::{Closed, Grants, Reach};
 use crate::limits::Limits;
 use crate::needs::MANIFEST;
 use crate::plugin::Digest;
-use crate::provided::{Needs, Provision, provision};
+use crate::provided::{Prerequisite, Provision, provision};
 use crate::shape;
 
 /// What a file is, what it wants, and what this host would refuse.
@@ -53,12 +53,12 @@ impl Inspection {
     #[must_use]
     pub fn refused_with(&self, grants: &Grants, deterministic: bool) -> Option<Refusal> {
         self.imports.iter().find_map(|import| match provision(&import.name) {
-            Provision::Offered(capability, Some(needs)) if !grants.meet(needs) => {
+            Provision::Offered(capability, Some(prerequisite)) if !grants.meet(prerequisite) => {
                 let import = import.name.clone();
                 Some(if deterministic {
                     Refusal::Deterministic { import }
                 } else {
-                    Refusal::NotGranted { import, capability, line: needs.line() }
+                    Refusal::NotGranted { import, capability, line: prerequisite.line() }
                 })
             }
             Provision::Offered(..) | Provision::Missing(_) => None,
@@ -162,7 +162,9 @@ fn read(bytes: &[u8], inspection: &mut Inspection) -> wasmparser::Result<()> {
                 for import in imports {
                     let name = import?.name.name.to_owned();
                     let (capability, needs) = match provision(&name) {
-                        Provision::Offered(capability, needs) => (Some(capability), needs.map(Needs::line)),
+                        Provision::Offered(capability, prerequisite) => {
+                            (Some(capability), prerequisite.map(Prerequisite::line))
+                        }
                         Provision::Missing(_) => (None, None),
                     };
                     inspection.imports.push(Import { name, capability, needs });

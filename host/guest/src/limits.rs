@@ -76,7 +76,7 @@ impl Default for Limits {
 
 /// A growth that was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Denied {
+pub(crate) struct Overgrowth {
     /// Bytes that the guest would have had in all.
     pub(crate) asked_bytes: u64,
 }
@@ -91,7 +91,7 @@ pub(crate) struct Meter {
     held_bytes: u64,
     /// What the growth in progress added, to be taken back when it fails in spite of us.
     growing_bytes: u64,
-    denied: Option<Denied>,
+    overgrowth: Option<Overgrowth>,
 }
 
 impl Meter {
@@ -103,7 +103,7 @@ impl Meter {
             tables: limits.tables,
             held_bytes: 0,
             growing_bytes: 0,
-            denied: None,
+            overgrowth: None,
         }
     }
 
@@ -113,8 +113,8 @@ impl Meter {
     }
 
     /// The last growth that was refused since this was last asked.
-    pub(crate) fn take_denied(&mut self) -> Option<Denied> {
-        self.denied.take()
+    pub(crate) fn take_overgrowth(&mut self) -> Option<Overgrowth> {
+        self.overgrowth.take()
     }
 
     fn grow(&mut self, by_bytes: u64) -> bool {
@@ -124,7 +124,7 @@ impl Meter {
             self.held_bytes = asked_bytes;
             self.growing_bytes = by_bytes;
         } else {
-            self.denied = Some(Denied { asked_bytes });
+            self.overgrowth = Some(Overgrowth { asked_bytes });
         }
         granted
     }
@@ -191,8 +191,8 @@ mod tests {
     fn a_refused_growth_is_remembered_with_what_was_asked() {
         let mut meter = meter(100);
         assert!(!meter.memory_growing(0, 130, None).unwrap());
-        assert_eq!(meter.take_denied(), Some(Denied { asked_bytes: 130 }));
-        assert_eq!(meter.take_denied(), None);
+        assert_eq!(meter.take_overgrowth(), Some(Overgrowth { asked_bytes: 130 }));
+        assert_eq!(meter.take_overgrowth(), None);
     }
 
     #[test]

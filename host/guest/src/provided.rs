@@ -10,17 +10,17 @@ struct Family {
     interfaces: &'static [&'static str],
     capability: &'static str,
     /// What has to be granted before a plugin that imports it is loaded. `None`: nothing; what was not granted refuses inside.
-    needs: Option<Needs>,
+    prerequisite: Option<Prerequisite>,
 }
 
 /// What has to be granted before a plugin is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Needs {
+pub(crate) enum Prerequisite {
     /// Somewhere for its HTTP requests to go.
     Http,
 }
 
-impl Needs {
+impl Prerequisite {
     /// A line of the configuration that grants it.
     pub(crate) fn line(self) -> &'static str {
         match self {
@@ -35,14 +35,14 @@ const FAMILIES: [Family; 10] = [
         track: "0.1",
         interfaces: &["types", "control"],
         capability: "the host's word on time and cancelling",
-        needs: None,
+        prerequisite: None,
     },
     Family {
         package: "wasi:cli",
         track: "0.2",
         interfaces: &["environment", "exit"],
         capability: "settings as environment; no arguments",
-        needs: None,
+        prerequisite: None,
     },
     Family {
         package: "wasi:cli",
@@ -58,35 +58,35 @@ const FAMILIES: [Family; 10] = [
             "terminal-stderr",
         ],
         capability: "output as log lines; no input",
-        needs: None,
+        prerequisite: None,
     },
     Family {
         package: "wasi:io",
         track: "0.2",
         interfaces: &["error", "poll", "streams"],
         capability: "streams and waiting",
-        needs: None,
+        prerequisite: None,
     },
     Family {
         package: "wasi:clocks",
         track: "0.2",
         interfaces: &["monotonic-clock", "wall-clock"],
         capability: "clocks and sleeping",
-        needs: None,
+        prerequisite: None,
     },
     Family {
         package: "wasi:random",
         track: "0.2",
         interfaces: &["random", "insecure", "insecure-seed"],
         capability: "random bytes",
-        needs: None,
+        prerequisite: None,
     },
     Family {
         package: "wasi:filesystem",
         track: "0.2",
         interfaces: &["types", "preopens"],
         capability: "files: to be read where plugin.grants.files says so",
-        needs: None,
+        prerequisite: None,
     },
     Family {
         package: "wasi:sockets",
@@ -101,21 +101,21 @@ const FAMILIES: [Family; 10] = [
             "ip-name-lookup",
         ],
         capability: "sockets: TCP where plugin.grants.tcp says so",
-        needs: None,
+        prerequisite: None,
     },
     Family {
         package: "wasi:http",
         track: "0.2",
         interfaces: &["types", "outgoing-handler"],
         capability: "HTTP requests where plugin.grants.http says so",
-        needs: Some(Needs::Http),
+        prerequisite: Some(Prerequisite::Http),
     },
     Family {
         package: "wasi:config",
         track: "0.2.0-rc",
         interfaces: &["store"],
         capability: "settings as key and value",
-        needs: None,
+        prerequisite: None,
     },
 ];
 
@@ -123,7 +123,7 @@ const FAMILIES: [Family; 10] = [
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Provision {
     /// Offered: what it lets a guest do, and what has to be granted for it.
-    Offered(&'static str, Option<Needs>),
+    Offered(&'static str, Option<Prerequisite>),
     /// Not offered; what to do about it.
     Missing(String),
 }
@@ -138,7 +138,7 @@ pub(crate) fn provision(import: &str) -> Provision {
     };
     let named = FAMILIES.iter().filter(|family| family.package == package && family.interfaces.contains(&interface));
     if let Some(family) = named.clone().find(|family| fits(version, family.track)) {
-        return Provision::Offered(family.capability, family.needs);
+        return Provision::Offered(family.capability, family.prerequisite);
     }
     Provision::Missing(match named.map(|family| family.track).next() {
         Some(track) if !fits(version, track) => {

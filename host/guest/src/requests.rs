@@ -33,6 +33,7 @@ pub(crate) struct Requests {
     egress: Option<Egress>,
     in_flight: InFlight,
     denials: Arc<Denials>,
+    /// That of the hand-over, for the whole instance: what sends sees nothing of the guest but this.
     clock: Arc<CallClock>,
 }
 
@@ -42,17 +43,22 @@ impl Requests {
         Self { egress, in_flight: InFlight::default(), denials, clock: Arc::clone(clock) }
     }
 
+    /// The time of the hand-over.
+    pub(crate) fn clock(&self) -> &CallClock {
+        &self.clock
+    }
+
     /// Says that another hand-over has begun.
     pub(crate) fn begin(&mut self, clock: &Arc<CallClock>) {
         self.clock = Arc::clone(clock);
     }
 }
 
-type Ended = Box<dyn Future<Output = Result<(), Error>> + Send>;
-type Sent = Box<dyn Future<Output = Result<(Response<WasiBody>, Ended), Error>> + Send>;
+type Finished = Box<dyn Future<Output = Result<(), Error>> + Send>;
+type Sent = Box<dyn Future<Output = Result<(Response<WasiBody>, Finished), Error>> + Send>;
 
 impl WasiHttpHooks for Requests {
-    fn send_request(&mut self, mut request: Request<WasiBody>, options: Option<RequestOptions>, _: Ended) -> Sent {
+    fn send_request(&mut self, mut request: Request<WasiBody>, options: Option<RequestOptions>, _: Finished) -> Sent {
         let Some(egress) = self.egress.clone() else {
             self.denials.note(NO_WAY_OUT);
             return Box::new(async { Err(Error::HttpRequestDenied) });
@@ -74,7 +80,7 @@ impl WasiHttpHooks for Requests {
             match egress.send(request, &in_flight, limits, deadline).await {
                 Ok(response) => {
                     let response = response.map(|body| body.map_err(|error| as_wasi(&error)).boxed_unsync());
-                    Ok((response, Box::new(async { Ok(()) }) as Ended))
+                    Ok((response, Box::new(async { Ok(()) }) as Finished))
                 }
                 Err(error) => {
                     tell(&error, &denials);
