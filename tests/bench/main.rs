@@ -48,6 +48,7 @@ fn main() {
             ("librdkafka's batch loop", Box::new(|| sys::read_all(&bootstrap, &topic, &loaded))),
             ("gristmill, fresh instances", gristmill("gristmill-noop", "fresh", "")),
             ("gristmill, reused instance", gristmill("gristmill-noop", "reuse", "")),
+            ("the same, lists of records", gristmill("gristmill-noop-records", "reuse", "")),
         ],
     );
 

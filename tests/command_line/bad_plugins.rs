@@ -145,7 +145,7 @@ fn inspect_says_what_a_plugin_is_and_wants() {
         "kind      it is a WebAssembly component",
         "digest    sha256:",
         "language  Rust",
-        "exports   gristmill:plugin/handler@",
+        "exports   gristmill:plugin/raw-handler@",
     ] {
         assert!(printed.contains(word), "{word} is not in {printed}");
     }

@@ -21,6 +21,26 @@ mod generated {
     wasmtime::component::bindgen!({ path: "../wit", world: "plugin", exports: { default: async } });
 }
 
+#[allow(
+    missing_docs,
+    unreachable_pub,
+    unused_qualifications,
+    elided_lifetimes_in_paths,
+    clippy::all,
+    reason = "generated code"
+)]
+mod generated_raw {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        world: "plugin-raw",
+        exports: { default: async },
+        with: {
+            "gristmill:plugin/types": super::generated::gristmill::plugin::types,
+            "gristmill:plugin/control": super::generated::gristmill::plugin::control,
+        },
+    });
+}
+
 use generated::gristmill::plugin::{control, types};
 
 /// Whether loops and functions ask for the epoch.
@@ -67,18 +87,46 @@ pub(crate) fn contestant(bytes: &[u8], epochs: Epochs) -> impl FnMut() -> Durati
     if epochs == Epochs::On {
         store.set_epoch_deadline(u64::MAX / 2);
     }
-    let plugin = runtime.block_on(generated::Plugin::instantiate_async(&mut store, &component, &linker)).unwrap();
-    move || run(&runtime, &plugin, &mut store)
+    let packed = component.get_export_index(None, "gristmill:plugin/raw-handler@0.1.0").is_some();
+    let plugin = if packed {
+        let bound = generated_raw::PluginRaw::instantiate_async(&mut store, &component, &linker);
+        Bound::Packed(runtime.block_on(bound).unwrap())
+    } else {
+        let bound = generated::Plugin::instantiate_async(&mut store, &component, &linker);
+        Bound::Records(runtime.block_on(bound).unwrap())
+    };
+    move || match &plugin {
+        Bound::Records(plugin) => as_records(&runtime, plugin, &mut store),
+        Bound::Packed(plugin) => as_packed(&runtime, plugin, &mut store),
+    }
 }
 
-fn run(runtime: &Runtime, plugin: &generated::Plugin, store: &mut Store<State>) -> Duration {
-    let info = types::BatchInfo {
+/// An instance, by the form in which it takes batches.
+enum Bound {
+    Records(generated::Plugin),
+    Packed(generated_raw::PluginRaw),
+}
+
+fn info() -> types::BatchInfo {
+    types::BatchInfo {
         pipeline: "orders".to_owned(),
         attempt: 1,
         time_limit_ms: 5_000,
         part: false,
         plugin_digest: String::new(),
-    };
+    }
+}
+
+/// Packing counts, as making the contract's records does not: it is what the host does in place of it.
+fn as_packed(runtime: &Runtime, plugin: &generated_raw::PluginRaw, store: &mut Store<State>) -> Duration {
+    let began = Instant::now();
+    let (index, data) = batch::packed();
+    let handler = plugin.gristmill_plugin_raw_handler();
+    runtime.block_on(handler.call_process_batch(store, &info(), &index, &data)).unwrap();
+    began.elapsed()
+}
+
+fn as_records(runtime: &Runtime, plugin: &generated::Plugin, store: &mut Store<State>) -> Duration {
     let record = |offset| types::KafkaRecord {
         topic: "orders".to_owned(),
         partition: 0,
@@ -91,6 +139,6 @@ fn run(runtime: &Runtime, plugin: &generated::Plugin, store: &mut Store<State>) 
     let records: Vec<_> = (0_i64..).take(batch::RECORDS).map(record).collect();
     let began = Instant::now();
     let handler = plugin.gristmill_plugin_handler();
-    runtime.block_on(handler.call_process_batch(store, &info, &records)).unwrap();
+    runtime.block_on(handler.call_process_batch(store, &info(), &records)).unwrap();
     began.elapsed()
 }

@@ -18,8 +18,9 @@ use gristmill_tests::plugin;
 /// Batches of each contestant; the first of them is not counted.
 const ROUNDS: usize = 200;
 
-/// Plugins of this repository that do nothing, copy every record, and read every record as JSON.
-const OURS: [&str; 3] = ["gristmill-noop", "gristmill-copy", "gristmill-count"];
+/// Plugins of this repository that do nothing, with packed bytes and with lists of records; copy every record; and read every record as
+/// JSON.
+const OURS: [&str; 4] = ["gristmill-noop", "gristmill-noop-records", "gristmill-copy", "gristmill-count"];
 
 fn main() {
     // Cargo adds `--bench`.

@@ -79,13 +79,6 @@ fn a_component_without_a_handler_is_told_what_was_wanted_and_found() {
 }
 
 #[test]
-fn a_component_for_packed_bytes_alone_is_told_that_this_version_does_not_serve_them() {
-    let (refusal, text) = refused(&exporting(&["gristmill:plugin/raw-handler@0.1.0"]));
-    assert!(matches!(refusal, Refusal::RawHandlerOnly { .. }), "{text}");
-    assert!(text.contains("this version of the host serves gristmill:plugin/handler@0.1.0"), "{text}");
-}
-
-#[test]
 fn a_component_with_both_handlers_is_refused() {
     let both = ["gristmill:plugin/handler@0.1.0", "gristmill:plugin/raw-handler@0.1.0"];
     let (refusal, text) = refused(&exporting(&both));
@@ -160,7 +153,7 @@ fn a_plugin_is_inspected_without_being_run() {
     assert_eq!(inspection.language(), Some("Rust"));
     assert!(inspection.refusals.is_empty(), "{:?}", inspection.refusals);
     assert!(
-        inspection.exports.iter().any(|export| export == "gristmill:plugin/handler@0.1.0"),
+        inspection.exports.iter().any(|export| export == "gristmill:plugin/raw-handler@0.1.0"),
         "{:?}",
         inspection.exports
     );

@@ -24,6 +24,7 @@ mod memory;
 mod mill;
 mod outcomes;
 mod output;
+mod packed;
 mod plugins;
 mod reach;
 mod records;

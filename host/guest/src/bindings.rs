@@ -2,6 +2,9 @@
 //!
 //! Optional exports (`lifecycle`) must not stand in the world used here: every plugin without them would stop loading.
 
+use wasmtime::Store;
+use wasmtime::component::{Instance, InstancePre};
+
 use crate::guest::State;
 
 #[allow(
@@ -21,8 +24,62 @@ mod generated {
     });
 }
 
+/// The same world with packed bytes.
+#[allow(
+    missing_docs,
+    unreachable_pub,
+    unused_qualifications,
+    elided_lifetimes_in_paths,
+    clippy::all,
+    reason = "generated code"
+)]
+mod generated_raw {
+    wasmtime::component::bindgen!({
+        path: "../../wit",
+        world: "plugin-raw",
+        ownership: Borrowing { duplicate_if_necessary: true },
+        exports: { default: async },
+        with: {
+            "gristmill:plugin/types": super::generated::gristmill::plugin::types,
+            "gristmill:plugin/control": super::generated::gristmill::plugin::control,
+        },
+    });
+}
+
 pub(crate) use generated::gristmill::plugin::{control, types};
-pub(crate) use generated::{Plugin, PluginIndices};
+pub(crate) use generated_raw::exports::gristmill::plugin::raw_handler as raw;
+
+/// Where a compiled component has its handler, in the form that it exports.
+pub(crate) enum HandlerIndices {
+    /// Batches as lists of records.
+    Records(generated::PluginIndices),
+    /// Batches as packed bytes.
+    Packed(generated_raw::PluginRawIndices),
+}
+
+/// The handler of an instance.
+pub(crate) enum Handler {
+    Records(generated::Plugin),
+    Packed(generated_raw::PluginRaw),
+}
+
+impl HandlerIndices {
+    /// Finds the handler of a component that exports one of them.
+    pub(crate) fn of(pre: &InstancePre<State>, packed: bool) -> wasmtime::Result<Self> {
+        Ok(match packed {
+            false => Self::Records(generated::PluginIndices::new(pre)?),
+            true => Self::Packed(generated_raw::PluginRawIndices::new(pre)?),
+        })
+    }
+
+    /// Binds it to an instance, whose types have to fit.
+    pub(crate) fn load(&self, store: &mut Store<State>, instance: &Instance) -> wasmtime::Result<Handler> {
+        Ok(match self {
+            Self::Records(indices) => Handler::Records(indices.load(store, instance)?),
+            Self::Packed(indices) => Handler::Packed(indices.load(store, instance)?),
+        })
+    }
+}
 
 /// The export that handles batches as lists.
 pub(crate) const HANDLER: &str = "gristmill:plugin/handler@0.1.0";

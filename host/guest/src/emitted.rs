@@ -4,9 +4,9 @@
 
 use std::sync::Arc;
 
-use crate::bindings::types;
 use crate::limits::Limits;
 use crate::lower::NAMED_MAX;
+use crate::reply::WantedRecord;
 use crate::stdio::escape;
 use crate::words::shortened;
 
@@ -38,7 +38,7 @@ pub struct EmittedRecord {
 /// One header of an emitted record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmittedHeader {
-    /// The name. What a guest gives is UTF-8.
+    /// The name, which need not be UTF-8.
     pub name: Vec<u8>,
     /// The value; `None` is null.
     pub value: Option<Vec<u8>>,
@@ -75,7 +75,7 @@ impl<'a> Allowance<'a> {
     /// What is not allowed, with the numbers and names.
     pub(crate) fn take(
         &self,
-        emitted: Vec<types::OutputRecord>,
+        emitted: Vec<WantedRecord>,
         records: u32,
         finished: &str,
     ) -> Result<Vec<EmittedRecord>, String> {
@@ -99,17 +99,8 @@ impl<'a> Allowance<'a> {
                     return Err(format!("its emitted record {index} names the partition {partition}"));
                 }
                 let sink = self.sink(&record.sink).ok_or_else(|| self.unknown(index, &record.sink))?;
-                let headers = record.headers.into_iter();
-                Ok(EmittedRecord {
-                    sink: Arc::clone(sink),
-                    key: record.key,
-                    value: record.value,
-                    headers: headers
-                        .map(|types::HeaderResult { key, value }| EmittedHeader { name: key.into_bytes(), value })
-                        .collect(),
-                    partition: record.partition,
-                    source: record.source,
-                })
+                let WantedRecord { key, value, headers, partition, source, .. } = record;
+                Ok(EmittedRecord { sink: Arc::clone(sink), key, value, headers, partition, source })
             })
             .collect()
     }
@@ -134,25 +125,26 @@ impl<'a> Allowance<'a> {
 }
 
 /// What a record counts for.
-fn bytes(record: &types::OutputRecord) -> u64 {
+fn bytes(record: &WantedRecord) -> u64 {
     let length = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(0, Vec::len) as u64;
     let headers = record
         .headers
         .iter()
-        .map(|header| EMITTED_HEADER_OVERHEAD_BYTES + header.key.len() as u64 + length(&header.value));
+        .map(|header| EMITTED_HEADER_OVERHEAD_BYTES + header.name.len() as u64 + length(&header.value));
     EMITTED_RECORD_OVERHEAD_BYTES + length(&record.key) + length(&record.value) + headers.sum::<u64>()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bindings::types;
 
-    fn record(sink: &str) -> types::OutputRecord {
+    fn record(sink: &str) -> WantedRecord {
         let sink = sink.to_owned();
-        types::OutputRecord { sink, key: None, value: None, headers: Vec::new(), partition: None, source: None }
+        WantedRecord { sink, key: None, value: None, headers: Vec::new(), partition: None, source: None }
     }
 
-    fn refused(limits: &Limits, sinks: &[&str], emitted: Vec<types::OutputRecord>) -> String {
+    fn refused(limits: &Limits, sinks: &[&str], emitted: Vec<WantedRecord>) -> String {
         let sinks: Vec<Arc<str>> = sinks.iter().map(|sink| Arc::from(*sink)).collect();
         Allowance::new(limits, &sinks).take(emitted, 3, "the batch holds").unwrap_err()
     }
@@ -160,19 +152,16 @@ mod tests {
     #[test]
     fn what_counts_is_at_least_what_the_host_keeps() {
         assert!(size_of::<types::OutputRecord>() as u64 <= EMITTED_RECORD_OVERHEAD_BYTES);
+        assert!(size_of::<WantedRecord>() as u64 <= EMITTED_RECORD_OVERHEAD_BYTES);
         assert!(size_of::<EmittedRecord>() as u64 <= EMITTED_RECORD_OVERHEAD_BYTES);
         assert!(size_of::<types::HeaderResult>() as u64 <= EMITTED_HEADER_OVERHEAD_BYTES);
     }
 
     #[test]
     fn count_and_bytes_are_bounded_to_the_last_one() {
-        let header = types::HeaderResult { key: "h".to_owned(), value: Some(b"v".to_vec()) };
-        let full = types::OutputRecord {
-            key: Some(b"k".to_vec()),
-            value: Some(vec![0; 5]),
-            headers: vec![header],
-            ..record("a")
-        };
+        let header = EmittedHeader { name: b"h".to_vec(), value: Some(b"v".to_vec()) };
+        let full =
+            WantedRecord { key: Some(b"k".to_vec()), value: Some(vec![0; 5]), headers: vec![header], ..record("a") };
         let exact = EMITTED_RECORD_OVERHEAD_BYTES + 6 + EMITTED_HEADER_OVERHEAD_BYTES + 2;
         let limits = |emitted_bytes| Limits { emitted_bytes, emitted_records: 1, ..Limits::STRICT };
         let sinks = [Arc::from("a")];

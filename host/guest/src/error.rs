@@ -78,16 +78,6 @@ pub enum Refusal {
         /// What the file exports.
         found: Vec<String>,
     },
-    /// Only the packed form.
-    #[error(
-        "it exports {raw} only, and this version of the host serves {wanted}; build it for the world `plugin` of wit/plugin.wit"
-    )]
-    RawHandlerOnly {
-        /// The interface that it exports.
-        raw: &'static str,
-        /// The interface that was wanted.
-        wanted: &'static str,
-    },
     /// Two ways to handle a batch.
     #[error("it exports both {0} and {1}, and only one may handle batches; export one of them")]
     BothHandlers(&'static str, &'static str),

@@ -11,7 +11,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use wasmtime_wasi_config::WasiConfigVariables;
 use wasmtime_wasi_http::{WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 
-use crate::bindings::{self, types};
+use crate::bindings::{Handler, raw, types};
 use crate::clock::{CallClock, Ended};
 use crate::denials::Denials;
 use crate::deterministic::{Fixed, instructions};
@@ -21,6 +21,7 @@ use crate::folders::OpenFiles;
 use crate::grants::{Reach, Surroundings};
 use crate::limits::Meter;
 use crate::needs::{Needs, Wish};
+use crate::packed::PackedBatch;
 use crate::plugin::{Instances, Plugin};
 use crate::requests::Requests;
 use crate::sockets::Sockets;
@@ -93,7 +94,7 @@ impl WasiView for State {
 pub(crate) struct Guest {
     plugin: Plugin,
     store: Store<State>,
-    handler: Option<bindings::Plugin>,
+    handler: Option<Handler>,
     stdout: Output,
     stderr: Output,
     batches: u32,
@@ -193,32 +194,51 @@ impl Guest {
         started.map_err(|reason| Broken::new(Phase::Init, Cause::InitRefused(crate::stdio::escape(reason.as_bytes()))))
     }
 
-    /// Hands a batch over and waits for the answer, within the time of `clock`. Neither the answer nor a host call on the way may
-    /// copy more than `answer_bytes`.
+    /// Hands a batch over as records and waits for the answer, within the time of `clock`. Neither the answer nor a host call on the
+    /// way may copy more than `answer_bytes`.
     ///
     /// # Errors
     ///
     /// The guest broke, and must not be used again.
-    pub(crate) async fn process_batch(
+    pub(crate) async fn process_records(
         &mut self,
         clock: &Arc<CallClock>,
         info: types::BatchInfo<'_>,
         records: &[types::KafkaRecord<'_>],
         answer_bytes: u64,
     ) -> Result<types::Outcome, Broken> {
-        let Some(handler) = &self.handler else {
-            return Err(Broken::new(
-                Phase::Bind,
-                Cause::Answer("the guest was never bound, which is a bug of gristmill".to_owned()),
-            ));
-        };
+        self.begin(clock, answer_bytes);
+        let Some(Handler::Records(handler)) = &self.handler else { return Err(unbound()) };
+        let handler = handler.gristmill_plugin_handler();
+        let ran = clock.run(handler.call_process_batch(&mut self.store, info, records)).await;
+        self.settle(Phase::Call, ran).map_err(|broken| broken.of_answer_within(answer_bytes))
+    }
+
+    /// The same as packed bytes.
+    ///
+    /// # Errors
+    ///
+    /// The guest broke, and must not be used again.
+    pub(crate) async fn process_packed(
+        &mut self,
+        clock: &Arc<CallClock>,
+        info: types::BatchInfo<'_>,
+        packed: &PackedBatch,
+        answer_bytes: u64,
+    ) -> Result<raw::RawOutcome, Broken> {
+        self.begin(clock, answer_bytes);
+        let Some(Handler::Packed(handler)) = &self.handler else { return Err(unbound()) };
+        let handler = handler.gristmill_plugin_raw_handler();
+        let ran = clock.run(handler.call_process_batch(&mut self.store, info, &packed.index, &packed.data)).await;
+        self.settle(Phase::Call, ran).map_err(|broken| broken.of_answer_within(answer_bytes))
+    }
+
+    /// Arms the limits of a batch.
+    fn begin(&mut self, clock: &Arc<CallClock>, answer_bytes: u64) {
         self.batches = self.batches.saturating_add(1);
         self.store.data_mut().requests.begin(clock);
         self.store.set_epoch_deadline(1);
         self.store.set_hostcall_fuel(host_width(answer_bytes));
-        let handler = handler.gristmill_plugin_handler();
-        let ran = clock.run(handler.call_process_batch(&mut self.store, info, records)).await;
-        self.settle(Phase::Call, ran).map_err(|broken| broken.of_answer_within(answer_bytes))
     }
 
     /// True when this guest may take another batch of `plugin`.
@@ -257,6 +277,11 @@ impl Guest {
         };
         Err(Broken { phase, error, overgrowth, stderr: last_words(&tail) })
     }
+}
+
+fn unbound() -> Broken {
+    let words = "the guest was never bound to this form of the contract, which is a bug of gristmill";
+    Broken::new(Phase::Bind, Cause::Answer(words.to_owned()))
 }
 
 fn host_width(bytes: u64) -> usize {

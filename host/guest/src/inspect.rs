@@ -49,6 +49,11 @@ impl Inspection {
 }
 
 impl Inspection {
+    /// True: it handles batches as packed bytes, and not as lists of records.
+    pub(crate) fn takes_packed_bytes(&self) -> bool {
+        self.exports.iter().any(|export| same_interface(export, RAW_HANDLER))
+    }
+
     /// Why a plugin that imports this is not loaded with these grants, `deterministic` or not.
     #[must_use]
     pub fn refused_with(&self, grants: &Grants, deterministic: bool) -> Option<Refusal> {
@@ -207,9 +212,8 @@ fn read_producers(reader: wasmparser::BinaryReader<'_>) -> wasmparser::Result<Ve
 fn judge(inspection: &mut Inspection) {
     let exports = |wanted: &str| inspection.exports.iter().any(|export| same_interface(export, wanted));
     match (exports(HANDLER), exports(RAW_HANDLER)) {
-        (true, false) => {}
+        (true, false) | (false, true) => {}
         (true, true) => inspection.refusals.push(Refusal::BothHandlers(HANDLER, RAW_HANDLER)),
-        (false, true) => inspection.refusals.push(Refusal::RawHandlerOnly { raw: RAW_HANDLER, wanted: HANDLER }),
         (false, false) => {
             let found = inspection.exports.clone();
             inspection.refusals.push(Refusal::NoHandler { wanted: HANDLER, found });

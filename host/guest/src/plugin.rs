@@ -8,7 +8,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 use wasmtime::component::{ComponentExportIndex, InstancePre};
 
-use crate::bindings::{self, LIFECYCLE};
+use crate::bindings::{HandlerIndices, LIFECYCLE};
 use crate::cancel::Cancel;
 use crate::clock::CallClock;
 use crate::compile::{self, Compiled};
@@ -103,7 +103,7 @@ struct Code {
     engine: Engine,
     compiled: Compiled,
     pre: InstancePre<State>,
-    handler: bindings::PluginIndices,
+    handler: HandlerIndices,
     init: Option<ComponentExportIndex>,
     manifest: Option<ComponentExportIndex>,
 }
@@ -119,6 +119,7 @@ impl Plugin {
         let plugin = || name.to_owned();
         let inspection = examine(bytes, &settings.limits);
         let ungranted = inspection.refused_with(&settings.grants, engine.is_deterministic());
+        let packed = inspection.takes_packed_bytes();
         if let Some(refusal) = inspection.refusals.into_iter().next().or(ungranted) {
             return Err(LoadError::Refused { plugin: plugin(), refusal });
         }
@@ -126,7 +127,7 @@ impl Plugin {
             .map_err(|error| LoadError::of_compiling(plugin(), error))?;
         let contract = |error: wasmtime::Error| LoadError::Contract { plugin: plugin(), detail: format!("{error:#}") };
         let pre = engine.linker().instantiate_pre(&component).map_err(contract)?;
-        let handler = bindings::PluginIndices::new(&pre).map_err(contract)?;
+        let handler = HandlerIndices::of(&pre, packed).map_err(contract)?;
         let optional = |interface, function| {
             let interface = component.get_export_index(None, interface)?;
             component.get_export_index(Some(&interface), function)
@@ -240,7 +241,7 @@ impl Plugin {
         &self.inner.code.pre
     }
 
-    pub(crate) fn handler(&self) -> &bindings::PluginIndices {
+    pub(crate) fn handler(&self) -> &HandlerIndices {
         &self.inner.code.handler
     }
 

@@ -9,6 +9,7 @@ use gristmill_core::outcome::{Effects, Outcome, Progress, Rejection};
 
 use crate::bindings::types;
 use crate::emitted::{Allowance, EmittedRecord};
+use crate::reply::{Reply, Wanted, WantedRecord};
 use crate::stdio::escape;
 
 /// How much of a plugin's reason is kept. What is longer is cut, with a mark.
@@ -29,48 +30,44 @@ impl Said {
     /// # Errors
     ///
     /// What contradicts itself or is not allowed, with the numbers and names.
-    pub(crate) fn read(answer: types::Outcome, records: usize, allowance: &Allowance<'_>) -> Result<Self, String> {
+    pub(crate) fn read(reply: Reply, records: usize, allowance: &Allowance<'_>) -> Result<Self, String> {
         // A batch has far fewer; an index is 32 bits wide.
         let records = u32::try_from(records).unwrap_or(u32::MAX);
-        let (outcome, wanted) = match answer {
-            types::Outcome::Ok(effects) => {
-                let (effects, emitted) = divided(effects);
-                (Outcome::Ok(effects), Some(Wanted { emitted, records, finished: "the batch holds" }))
+        let (outcome, emitting) = match reply {
+            Reply::Ok(wanted) => {
+                let (effects, emitted) = divided(wanted);
+                (Outcome::Ok(effects), Some(Emitting { emitted, records, finished: "the batch holds" }))
             }
-            types::Outcome::Retryable(retry) => retryable(retry),
-            types::Outcome::Fatal(stop) => (Outcome::Fatal { reason: reason(&stop.reason) }, None),
+            Reply::Retryable { reason: words, after_ms, completed, suspect } => {
+                let (completed, emitting) = completed
+                    .map(|(records, wanted)| {
+                        let (effects, emitted) = divided(wanted);
+                        (Progress { records, effects }, Emitting { emitted, records, finished: "completed are" })
+                    })
+                    .unzip();
+                let after = after_ms.map(Duration::from_millis);
+                (Outcome::Retryable { reason: reason(&words), after, completed, suspect }, emitting)
+            }
+            Reply::Fatal { reason: words } => (Outcome::Fatal { reason: reason(&words) }, None),
         };
         if let Some(contradiction) = outcome.contradiction(records) {
             return Err(contradiction);
         }
-        let taken = wanted.map(|Wanted { emitted, records, finished }| allowance.take(emitted, records, finished));
+        let taken = emitting.map(|Emitting { emitted, records, finished }| allowance.take(emitted, records, finished));
         Ok(Self { outcome, emitted: taken.transpose()?.unwrap_or_default() })
     }
 }
 
 /// Records that an answer wants written, and how many records of the batch it finishes.
-struct Wanted {
-    emitted: Vec<types::OutputRecord>,
+struct Emitting {
+    emitted: Vec<WantedRecord>,
     records: u32,
     /// What the number is, in words.
     finished: &'static str,
 }
 
-fn retryable(retry: types::Retry) -> (Outcome, Option<Wanted>) {
-    let types::Retry { reason: words, after_ms, completed, suspect } = retry;
-    let (completed, wanted) = completed
-        .map(|types::Progress { records, effects }| {
-            let (effects, emitted) = divided(effects);
-            (Progress { records, effects }, Wanted { emitted, records, finished: "completed are" })
-        })
-        .unzip();
-    let after = after_ms.map(Duration::from_millis);
-    (Outcome::Retryable { reason: reason(&words), after, completed, suspect }, wanted)
-}
-
 /// Effects as the core counts them, and the records that it does not want to see.
-fn divided(effects: types::Effects) -> (Effects, Vec<types::OutputRecord>) {
-    let types::Effects { rejected, emitted } = effects;
+fn divided(Wanted { rejected, emitted }: Wanted) -> (Effects, Vec<WantedRecord>) {
     let rejected = rejected
         .into_iter()
         .map(|types::Rejection { index, reason: words }| Rejection { index, reason: reason(&words) });

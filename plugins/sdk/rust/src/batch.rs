@@ -1,45 +1,47 @@
 //! A batch and its records as a plugin sees them.
 //!
-//! Records are read through methods, so that a later way of handing them over (packed bytes, read when asked for) changes no
-//! plugin. Nothing here knows what a value means.
+//! Records are read through methods, out of the packed bytes in which they came and when they are asked for. Nothing here knows what a
+//! value means.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
-use crate::bindings::types::{self, BatchInfo, KafkaRecord};
+use crate::bindings::types::BatchInfo;
 use crate::effects::{Collected, OutputRecord};
 use crate::outcome::Outcome;
+use crate::packed::Packed;
 
 /// A batch of records. Never empty; within a partition the records are in offset order.
 pub struct Batch {
     info: BatchInfo,
-    records: Vec<KafkaRecord>,
+    packed: Packed,
     collected: Collected,
 }
 
 impl Batch {
-    pub(crate) fn new(info: BatchInfo, records: Vec<KafkaRecord>) -> Self {
-        Self { info, records, collected: Collected::default() }
+    pub(crate) fn new(info: BatchInfo, packed: Packed) -> Self {
+        Self { info, packed, collected: Collected::default() }
     }
 
     /// How many records there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.records.len()
+        self.packed.len()
     }
 
     /// True when there is no record. A host never hands over such a batch.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
+        self.len() == 0
     }
 
     /// The record at `index`, counted from 0.
     #[must_use]
     pub fn record(&self, index: usize) -> Option<Record<'_>> {
-        self.records.get(index).map(|inner| Record { inner, index })
+        (index < self.len()).then_some(Record { packed: &self.packed, index })
     }
 
     /// The records, in order.
@@ -123,8 +125,11 @@ impl Batch {
 
     /// The index of a record of this batch.
     fn own(&self, record: Record<'_>) -> usize {
-        let own = self.records.get(record.index).is_some_and(|own| std::ptr::eq(own, record.inner));
-        assert!(own, "record {} is not one of this batch", record.idempotency_key());
+        assert!(
+            std::ptr::eq(&self.packed, record.packed),
+            "record {} is not one of this batch",
+            record.idempotency_key()
+        );
         record.index
     }
 
@@ -185,24 +190,25 @@ impl<'a> IntoIterator for &'a Batch {
     type IntoIter = Records<'a>;
 
     fn into_iter(self) -> Records<'a> {
-        Records { inner: self.records.iter().enumerate() }
+        Records { packed: &self.packed, indices: 0..self.len() }
     }
 }
 
 /// The records of a batch, in order.
 pub struct Records<'a> {
-    inner: std::iter::Enumerate<std::slice::Iter<'a, KafkaRecord>>,
+    packed: &'a Packed,
+    indices: std::ops::Range<usize>,
 }
 
 impl<'a> Iterator for Records<'a> {
     type Item = Record<'a>;
 
     fn next(&mut self) -> Option<Record<'a>> {
-        self.inner.next().map(|(index, inner)| Record { inner, index })
+        self.indices.next().map(|index| Record { packed: self.packed, index })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.inner.size_hint()
+        self.indices.size_hint()
     }
 }
 
@@ -222,7 +228,7 @@ pub enum Timestamp {
 /// One record of a batch.
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
-    inner: &'a KafkaRecord,
+    packed: &'a Packed,
     index: usize,
 }
 
@@ -236,59 +242,61 @@ impl<'a> Record<'a> {
     /// The topic.
     #[must_use]
     pub fn topic(self) -> &'a str {
-        &self.inner.topic
+        self.packed.topic(self.index)
     }
 
     /// The partition of that topic.
     #[must_use]
     pub fn partition(self) -> i32 {
-        self.inner.partition
+        self.packed.partition(self.index)
     }
 
     /// The offset within the partition. Offsets may have gaps.
     #[must_use]
     pub fn offset(self) -> i64 {
-        self.inner.offset
+        self.packed.offset(self.index)
     }
 
     /// When the record was made.
     #[must_use]
     pub fn timestamp(self) -> Timestamp {
-        match self.inner.timestamp {
-            types::Timestamp::None => Timestamp::None,
-            types::Timestamp::CreateTime(ms) => Timestamp::CreateTime(ms),
-            types::Timestamp::LogAppendTime(ms) => Timestamp::LogAppendTime(ms),
-        }
+        self.packed.timestamp(self.index)
     }
 
     /// The key. `None` is null, which is not the same as empty.
     #[must_use]
     pub fn key(self) -> Option<&'a [u8]> {
-        self.inner.key.as_deref()
+        self.packed.key(self.index)
     }
 
     /// The value. `None` is null (a tombstone), which is not the same as empty.
     #[must_use]
     pub fn value(self) -> Option<&'a [u8]> {
-        self.inner.value.as_deref()
+        self.packed.value(self.index)
     }
 
-    /// The headers in order, as name and value. A name may occur more than once; a value may be null.
-    pub fn headers(self) -> impl Iterator<Item = (&'a str, Option<&'a [u8]>)> {
-        self.inner.headers.iter().map(|header| (header.key.as_str(), header.value.as_deref()))
+    /// The headers in order, as name and value. A name may occur more than once; a value may be null. Kafka allows any bytes in a name;
+    /// those that are not UTF-8 show as replacement characters, and [`OutputRecord::copy_of`] keeps them as they are.
+    pub fn headers(self) -> impl Iterator<Item = (Cow<'a, str>, Option<&'a [u8]>)> {
+        self.header_bytes().map(|(name, value)| (String::from_utf8_lossy(name), value))
+    }
+
+    /// The same with names as they are.
+    pub(crate) fn header_bytes(self) -> impl DoubleEndedIterator<Item = (&'a [u8], Option<&'a [u8]>)> {
+        self.packed.headers(self.index)
     }
 
     /// The value of the last header of that name, which by Kafka's habit is the one that counts. `None`: there is no such
     /// header; `Some(None)`: its value is null.
     #[must_use]
     pub fn header(self, name: &str) -> Option<Option<&'a [u8]>> {
-        self.inner.headers.iter().rev().find(|header| header.key == name).map(|header| header.value.as_deref())
+        self.header_bytes().rev().find(|(own, _)| *own == name.as_bytes()).map(|(_, value)| value)
     }
 
     /// True when the value is null: by Kafka's habit, the key is to be forgotten.
     #[must_use]
     pub fn is_tombstone(self) -> bool {
-        self.inner.value.is_none()
+        self.value().is_none()
     }
 
     /// Reads the value as JSON.

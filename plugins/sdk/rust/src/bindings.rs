@@ -3,10 +3,11 @@
 //! Hidden from the documentation: plugins meet these only through the crate's macro. Nothing here decides an answer.
 
 use crate::batch::Batch;
-use crate::effects::{Effects, Emitted, Rejection};
+use crate::effects::Effects;
 use crate::outcome::{IntoOutcome, Outcome};
+use crate::packed::{self, Packed, narrow};
 
-/// The world `plugin`: what every plugin exports and imports.
+/// The world `plugin`: batches as lists of records, for whoever wants the contract's bare types.
 #[allow(
     missing_docs,
     unsafe_code,
@@ -22,6 +23,29 @@ pub mod plugin {
         world: "plugin",
         export_macro_name: "export_plugin",
         pub_export_macro: true,
+    });
+}
+
+/// The world `plugin-raw`: batches as packed bytes, which is what [`handler!`](crate::handler) exports.
+#[allow(
+    missing_docs,
+    unsafe_code,
+    unreachable_pub,
+    unused_qualifications,
+    elided_lifetimes_in_paths,
+    clippy::all,
+    reason = "generated code"
+)]
+pub mod raw {
+    wit_bindgen::generate!({
+        path: "../../../wit",
+        world: "plugin-raw",
+        export_macro_name: "export_raw",
+        pub_export_macro: true,
+        with: {
+            "gristmill:plugin/types@0.1.0": crate::bindings::plugin::gristmill::plugin::types,
+            "gristmill:plugin/control@0.1.0": crate::bindings::plugin::gristmill::plugin::control,
+        },
     });
 }
 
@@ -88,43 +112,35 @@ impl From<crate::Need> for manifest::exports::gristmill::plugin::manifest::Wish 
 
 pub(crate) use plugin::gristmill::plugin::{control, types};
 
+use raw::exports::gristmill::plugin::raw_handler::{RawEffects, RawOutcome, RawProgress, RawRetry};
+
 /// Runs a plugin's function over a batch as the contract hands it over.
 pub fn answer<T: IntoOutcome>(
     process: impl FnOnce(&Batch) -> T,
     info: types::BatchInfo,
-    records: Vec<types::KafkaRecord>,
-) -> types::Outcome {
-    let batch = Batch::new(info, records);
+    index: Vec<u8>,
+    data: Vec<u8>,
+) -> RawOutcome {
+    let batch = Batch::new(info, Packed::new(index, data));
     let outcome = process(&batch).into_outcome();
     lower(batch.into_answer(outcome))
 }
 
-fn lower(outcome: Outcome) -> types::Outcome {
+fn lower(outcome: Outcome) -> RawOutcome {
     match outcome {
-        Outcome::Ok(wanted) => types::Outcome::Ok(effects(wanted)),
-        Outcome::Retryable { reason, after, completed, suspect } => types::Outcome::Retryable(types::Retry {
+        Outcome::Ok(wanted) => RawOutcome::Ok(effects(&wanted)),
+        Outcome::Retryable { reason, after, completed, suspect } => RawOutcome::Retryable(RawRetry {
             reason,
             after_ms: after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
             completed: completed
-                .map(|done| types::Progress { records: index(done.records), effects: effects(done.effects) }),
-            suspect: suspect.map(index),
+                .map(|done| RawProgress { records: narrow(done.records), effects: effects(&done.effects) }),
+            suspect: suspect.map(narrow),
         }),
-        Outcome::Fatal { reason } => types::Outcome::Fatal(types::Stop { reason }),
+        Outcome::Fatal { reason } => RawOutcome::Fatal(types::Stop { reason }),
     }
 }
 
-fn effects(Effects { rejected, emitted }: Effects) -> types::Effects {
-    let rejected =
-        rejected.into_iter().map(|Rejection { index: at, reason }| types::Rejection { index: index(at), reason });
-    let emitted = emitted.into_iter().map(|record| {
-        let Emitted { sink, key, value, headers, partition, source } = record;
-        let headers = headers.into_iter().map(|(key, value)| types::Header { key, value }).collect();
-        types::OutputRecord { sink, key, value, headers, partition, source: source.map(index) }
-    });
-    types::Effects { rejected: rejected.collect(), emitted: emitted.collect() }
-}
-
-/// An index as the contract has it. One that does not fit is out of every batch, and the host says so.
-fn index(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
+fn effects(effects: &Effects) -> RawEffects {
+    let (index, data) = packed::effects(effects);
+    RawEffects { index, data }
 }

@@ -40,8 +40,8 @@ pub struct Emitted {
     pub key: Option<Vec<u8>>,
     /// The value. `None` is null.
     pub value: Option<Vec<u8>>,
-    /// The headers, in order.
-    pub headers: Vec<(String, Option<Vec<u8>>)>,
+    /// The headers, in order, as name and value.
+    pub headers: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     /// The partition to write to. `None`: chosen by the key.
     pub partition: Option<i32>,
     /// The index in the batch of the record that this one was made from.
@@ -76,7 +76,7 @@ pub struct Progress {
 pub struct OutputRecord<'a> {
     key: Option<Vec<u8>>,
     value: Option<Vec<u8>>,
-    headers: Vec<(String, Option<Vec<u8>>)>,
+    headers: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     partition: Option<i32>,
     pub(crate) source: Option<Record<'a>>,
 }
@@ -91,7 +91,7 @@ impl<'a> OutputRecord<'a> {
     /// A record with the key, value and headers of this one.
     pub fn copy_of(record: Record<'a>) -> Self {
         let own = |bytes: Option<&[u8]>| bytes.map(<[u8]>::to_vec);
-        let headers = record.headers().map(|(name, value)| (name.to_owned(), own(value))).collect();
+        let headers = record.header_bytes().map(|(name, value)| (name.to_vec(), own(value))).collect();
         Self { key: own(record.key()), value: own(record.value()), headers, ..Self::from(record) }
     }
 
@@ -111,7 +111,7 @@ impl<'a> OutputRecord<'a> {
     }
 
     /// Adds a header behind those that it has. A name may occur more than once; `None` is null.
-    pub fn header(mut self, name: impl Into<String>, value: Option<&[u8]>) -> Self {
+    pub fn header(mut self, name: impl Into<Vec<u8>>, value: Option<&[u8]>) -> Self {
         self.headers.push((name.into(), value.map(<[u8]>::to_vec)));
         self
     }
@@ -266,7 +266,7 @@ mod tests {
             batch.emit("forgotten", OutputRecord::copy_of(second).tombstone().without_headers());
             Ok(())
         });
-        let headers = vec![("h".to_owned(), None), ("h".to_owned(), Some(b"2".to_vec()))];
+        let headers = vec![(b"h".to_vec(), None), (b"h".to_vec(), Some(b"2".to_vec()))];
         let (key, value) = (Some(b"b".to_vec()), Some(b"v".to_vec()));
         let copy = Emitted { sink: "copies".into(), key, value, headers, partition: None, source: Some(1) };
         let bare = Emitted {

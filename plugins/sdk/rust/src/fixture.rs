@@ -3,8 +3,9 @@
 //! Must not be needed by a plugin that runs: everything here stands in for the host.
 
 use crate::batch::{Batch, Timestamp};
-use crate::bindings::types::{self, BatchInfo, KafkaRecord};
+use crate::bindings::types::BatchInfo;
 use crate::outcome::{IntoOutcome, Outcome};
+use crate::packed::{self, Standin};
 
 /// Runs a plugin's function over a batch made by hand and returns its answer, with what it rejected, emitted and finished.
 pub fn run_batch<T: IntoOutcome>(process: impl FnOnce(&Batch) -> T, fixture: Fixture) -> Outcome {
@@ -54,8 +55,8 @@ impl Fixture {
             part: false,
             plugin_digest: format!("sha256:{:064}", 0),
         };
-        let numbered = self.records.into_iter().zip(0_i64..);
-        Batch::new(info, numbered.map(|(record, index)| record.lower(index)).collect())
+        let numbered = self.records.iter().zip(0_i64..);
+        Batch::new(info, packed::batch(numbered.map(|(record, index)| record.stands_in(index))))
     }
 }
 
@@ -75,7 +76,7 @@ pub struct FixtureRecord {
     timestamp: Timestamp,
     key: Option<Vec<u8>>,
     value: Option<Vec<u8>>,
-    headers: Vec<types::Header>,
+    headers: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
 impl FixtureRecord {
@@ -113,24 +114,20 @@ impl FixtureRecord {
     }
 
     /// Adds a header.
-    pub fn header(mut self, name: impl Into<String>, value: Option<&[u8]>) -> Self {
-        self.headers.push(types::Header { key: name.into(), value: value.map(<[u8]>::to_vec) });
+    pub fn header(mut self, name: impl Into<Vec<u8>>, value: Option<&[u8]>) -> Self {
+        self.headers.push((name.into(), value.map(<[u8]>::to_vec)));
         self
     }
 
-    fn lower(self, index: i64) -> KafkaRecord {
-        KafkaRecord {
-            topic: self.topic,
+    fn stands_in(&self, index: i64) -> Standin<'_> {
+        Standin {
+            topic: &self.topic,
             partition: self.partition,
             offset: self.offset.unwrap_or(index),
-            timestamp: match self.timestamp {
-                Timestamp::None => types::Timestamp::None,
-                Timestamp::CreateTime(ms) => types::Timestamp::CreateTime(ms),
-                Timestamp::LogAppendTime(ms) => types::Timestamp::LogAppendTime(ms),
-            },
-            key: self.key,
-            value: self.value,
-            headers: self.headers,
+            timestamp: self.timestamp,
+            key: self.key.as_deref(),
+            value: self.value.as_deref(),
+            headers: &self.headers,
         }
     }
 }

@@ -37,6 +37,7 @@ mod effects;
 mod fixture;
 mod needs;
 mod outcome;
+mod packed;
 
 pub use batch::{Batch, JsonError, Record, Records, Timestamp};
 pub use effects::{Effects, Emitted, OutputRecord, Progress, Rejection};
@@ -82,15 +83,16 @@ macro_rules! handler {
         #[cfg(target_family = "wasm")]
         const _: () = {
             struct Exported;
-            impl $crate::bindings::plugin::exports::gristmill::plugin::handler::Guest for Exported {
+            impl $crate::bindings::raw::exports::gristmill::plugin::raw_handler::Guest for Exported {
                 fn process_batch(
                     info: $crate::bindings::plugin::gristmill::plugin::types::BatchInfo,
-                    records: Vec<$crate::bindings::plugin::gristmill::plugin::types::KafkaRecord>,
-                ) -> $crate::bindings::plugin::gristmill::plugin::types::Outcome {
-                    $crate::bindings::answer($process, info, records)
+                    index: Vec<u8>,
+                    data: Vec<u8>,
+                ) -> $crate::bindings::raw::exports::gristmill::plugin::raw_handler::RawOutcome {
+                    $crate::bindings::answer($process, info, index, data)
                 }
             }
-            $crate::bindings::plugin::export_plugin!(Exported with_types_in $crate::bindings::plugin);
+            $crate::bindings::raw::export_raw!(Exported with_types_in $crate::bindings::raw);
         };
         #[cfg(not(target_family = "wasm"))]
         const _: () = {
