@@ -18,6 +18,7 @@ const PACKAGES: &[&str] = &[
     "gristmill-copy",
     "gristmill-count",
     "gristmill-echo",
+    "gristmill-forger",
     "gristmill-http-post",
     "gristmill-mirror",
     "gristmill-mischief",

@@ -21,6 +21,7 @@ pub(crate) fn bytes(row: &Row) -> Vec<u8> {
     match row.guest.as_str() {
         "mischief" => mischief(),
         "caller" => built("gristmill_caller"),
+        "forger" => built("gristmill_forger"),
         "core-as-a-component" => {
             let mut bytes = assembled(&text(&row.guest));
             bytes[4..8].copy_from_slice(&[0x0d, 0, 1, 0]);

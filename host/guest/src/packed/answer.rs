@@ -5,18 +5,21 @@
 
 use super::{DATA_MAGIC, HEAD_BYTES, HEADER_BYTES, NULL};
 use crate::bindings::types::Rejection;
-use crate::emitted::EmittedHeader;
+use crate::emitted::{EMITTED_HEADER_OVERHEAD_BYTES, EMITTED_RECORD_OVERHEAD_BYTES, EmittedHeader};
 use crate::reply::{Wanted, WantedRecord};
 
-const MAGIC: &[u8; 8] = b"gmeffect";
+const MAGIC: &[u8; 8] = b"gmeffec1";
 const REJECTION_BYTES: usize = 16;
 const EMITTED_BYTES: usize = 48;
+
+/// What a rejection counts for beside its reason: what the host keeps for it.
+const REJECTION_COUNTS_BYTES: u64 = 32;
 
 /// The flags of an emitted record.
 const HAS_PARTITION: u32 = 1;
 const HAS_SOURCE: u32 = 2;
 
-/// Reads effects, whose parts may have `bytes_max` together.
+/// Reads effects that may take `bytes_max` in the host.
 ///
 /// # Errors
 ///
@@ -27,30 +30,15 @@ pub(crate) fn wanted(index: &[u8], data: &[u8], bytes_max: u64) -> Result<Wanted
     }
     let rows = Rows::of(index, data)?;
     rows.check(bytes_max)?;
-    let rejected = rows.rejections().map(|row| {
-        let why = rows.text(row.at(4), "the reason of a rejection")?;
-        Ok(Rejection { index: row.number(0), reason: why.to_owned() })
-    });
-    let mut headers = rows.headers();
-    let emitted = rows.emitted().map(|row| {
-        let own = headers.by_ref().take(row.number(40) as usize);
-        let flags = row.number(24);
-        Ok(WantedRecord {
-            sink: rows.text(row.at(0), "the sink of an emitted record")?.to_owned(),
-            key: rows.bytes(row.at(8))?.map(<[u8]>::to_vec),
-            value: rows.bytes(row.at(16))?.map(<[u8]>::to_vec),
-            headers: own
-                .map(|header| {
-                    let name = rows.bytes(header.at(0))?.ok_or("the name of a header is null")?.to_vec();
-                    Ok(EmittedHeader { name, value: rows.bytes(header.at(8))?.map(<[u8]>::to_vec) })
-                })
-                .collect::<Result<_, String>>()?,
-            partition: (flags & HAS_PARTITION != 0).then(|| row.number(28).cast_signed()),
-            source: (flags & HAS_SOURCE != 0).then(|| row.number(32)),
-        })
-    });
-    let emitted = emitted.collect::<Result<_, String>>()?;
-    Ok(Wanted { rejected: rejected.collect::<Result<_, String>>()?, emitted })
+    let mut rejected = Vec::with_capacity(rows.rejections().len());
+    for row in rows.rejections() {
+        rejected.push(Rejection { index: row.number(0), reason: rows.reason(row)?.to_owned() });
+    }
+    let (mut emitted, mut headers) = (Vec::with_capacity(rows.emitted().len()), rows.headers());
+    for row in rows.emitted() {
+        emitted.push(rows.record(row, &mut headers)?);
+    }
+    Ok(Wanted { rejected, emitted })
 }
 
 /// A row, whose width is known.
@@ -75,13 +63,6 @@ impl Row<'_> {
 struct Span {
     at: u32,
     length: u32,
-}
-
-impl Span {
-    /// Bytes that it names.
-    fn bytes(self) -> u64 {
-        if self.length == NULL { 0 } else { u64::from(self.length) }
-    }
 }
 
 /// An index whose length is what its head says.
@@ -113,20 +94,19 @@ impl<'a> Rows<'a> {
         Ok(Self { rejections, emitted, headers, data })
     }
 
-    fn rejections(&self) -> impl Iterator<Item = Row<'a>> {
+    fn rejections(&self) -> impl ExactSizeIterator<Item = Row<'a>> {
         self.rejections.chunks_exact(REJECTION_BYTES).map(Row)
     }
 
-    fn emitted(&self) -> impl Iterator<Item = Row<'a>> {
+    fn emitted(&self) -> impl ExactSizeIterator<Item = Row<'a>> {
         self.emitted.chunks_exact(EMITTED_BYTES).map(Row)
     }
 
-    fn headers(&self) -> impl Iterator<Item = Row<'a>> {
+    fn headers(&self) -> impl ExactSizeIterator<Item = Row<'a>> + use<'a> {
         self.headers.chunks_exact(HEADER_BYTES).map(Row)
     }
 
-    /// Refuses what would have to be copied more than once or is too much: each header belongs to one record, and the spans together
-    /// have a bound.
+    /// Looks at all of it: whether it can be read, whether each header belongs to one record, and what it takes in the host.
     fn check(&self, bytes_max: u64) -> Result<(), String> {
         let mut headers = 0;
         for (number, row) in self.emitted().enumerate() {
@@ -141,18 +121,55 @@ impl<'a> Rows<'a> {
             }
             headers += u64::from(row.number(40));
         }
-        let rows = (self.headers.len() / HEADER_BYTES) as u64;
-        if headers != rows {
+        if headers != self.headers().len() as u64 {
+            let rows = self.headers().len();
             return Err(format!("its emitted records have {headers} headers; there are rows for {rows}"));
         }
-        let of_rejections = self.rejections().map(|row| row.at(4).bytes());
-        let of_emitted = self.emitted().map(|row| [0, 8, 16].map(|at| row.at(at).bytes()).iter().sum());
-        let of_headers = self.headers().map(|row| row.at(0).bytes() + row.at(8).bytes());
-        let bytes: u64 = of_rejections.chain(of_emitted).chain(of_headers).sum();
+        let mut bytes = 0;
+        for row in self.rejections() {
+            bytes += REJECTION_COUNTS_BYTES + self.reason(row)?.len() as u64;
+        }
+        for row in self.emitted() {
+            let parts = [self.sink(row)?.len(), length(self.bytes(row.at(8))?), length(self.bytes(row.at(16))?)];
+            bytes += EMITTED_RECORD_OVERHEAD_BYTES + parts.iter().sum::<usize>() as u64;
+        }
+        for row in self.headers() {
+            bytes += EMITTED_HEADER_OVERHEAD_BYTES + (self.name(row)?.len() + length(self.bytes(row.at(8))?)) as u64;
+        }
         if bytes > bytes_max {
-            return Err(format!("its packed effects name {bytes} bytes; an answer may have {bytes_max}"));
+            return Err(format!("its packed effects take {bytes} bytes; an answer may take {bytes_max}"));
         }
         Ok(())
+    }
+
+    /// An emitted record, which takes its headers from those that are left.
+    fn record(&self, row: Row<'_>, headers: &mut impl Iterator<Item = Row<'a>>) -> Result<WantedRecord, String> {
+        let (flags, count) = (row.number(24), row.number(40) as usize);
+        let mut own = Vec::with_capacity(count);
+        for header in headers.take(count) {
+            let (name, value) = (self.name(header)?.to_vec(), self.bytes(header.at(8))?.map(<[u8]>::to_vec));
+            own.push(EmittedHeader { name, value });
+        }
+        Ok(WantedRecord {
+            sink: self.sink(row)?.to_owned(),
+            key: self.bytes(row.at(8))?.map(<[u8]>::to_vec),
+            value: self.bytes(row.at(16))?.map(<[u8]>::to_vec),
+            headers: own,
+            partition: (flags & HAS_PARTITION != 0).then(|| row.number(28).cast_signed()),
+            source: (flags & HAS_SOURCE != 0).then(|| row.number(32)),
+        })
+    }
+
+    fn reason(&self, row: Row<'_>) -> Result<&'a str, String> {
+        self.text(row.at(4), "the reason of a rejection")
+    }
+
+    fn sink(&self, row: Row<'_>) -> Result<&'a str, String> {
+        self.text(row.at(0), "the sink of an emitted record")
+    }
+
+    fn name(&self, row: Row<'_>) -> Result<&'a [u8], String> {
+        self.bytes(row.at(0))?.ok_or_else(|| "the name of a header is null".to_owned())
     }
 
     fn bytes(&self, Span { at, length }: Span) -> Result<Option<&'a [u8]>, String> {
@@ -170,6 +187,10 @@ impl<'a> Rows<'a> {
         let bytes = self.bytes(span)?.ok_or_else(|| format!("{what} is null"))?;
         std::str::from_utf8(bytes).map_err(|_| format!("{what} is no UTF-8"))
     }
+}
+
+fn length(bytes: Option<&[u8]>) -> usize {
+    bytes.map_or(0, <[u8]>::len)
 }
 
 #[cfg(test)]
@@ -198,6 +219,9 @@ mod tests {
         wanted(&index, &data, 1_000).unwrap_err()
     }
 
+    /// What the example counts for: a rejection, a record and a header, and the bytes of their spans.
+    const EXAMPLE_TAKES: u64 = 32 + 3 + 128 + 5 + 64 + 2;
+
     const REJECTION: usize = HEAD_BYTES;
     const EMITTED: usize = REJECTION + REJECTION_BYTES;
     const HEADER: usize = EMITTED + EMITTED_BYTES;
@@ -205,7 +229,7 @@ mod tests {
     #[test]
     fn effects_are_read_as_the_layout_has_them() {
         let (index, data) = example();
-        let Wanted { rejected, emitted } = wanted(&index, &data, 11).unwrap();
+        let Wanted { rejected, emitted } = wanted(&index, &data, EXAMPLE_TAKES).unwrap();
         assert_eq!((rejected[0].index, rejected[0].reason.as_str()), (1, "why"));
         let WantedRecord { sink, key, value, headers, partition, source } = &emitted[0];
         assert_eq!((sink.as_str(), key.as_deref(), value.as_deref()), ("out", Some(&b"k"[..]), Some(&b"v"[..])));
@@ -219,7 +243,7 @@ mod tests {
     fn what_is_not_as_the_layout_has_it_is_refused_with_its_numbers() {
         let (index, data) = example();
         let begin = "its packed effects do not begin as wit/raw.md has it";
-        for (index, data) in [(&b"gmeffect"[..], &data[..]), (&index, b""), (b"", &data), (&data, &index)] {
+        for (index, data) in [(&b"gmeffec1"[..], &data[..]), (&index, b""), (b"", &data), (&data, &index)] {
             assert_eq!(wanted(index, data, 1_000).unwrap_err(), begin);
         }
         let length = "its packed effects have an index of 104 bytes; by its head it has ";
@@ -246,15 +270,18 @@ mod tests {
         assert_eq!(refused(HEADER + 4, NULL), "the name of a header is null");
     }
 
-    /// However often rows name the same bytes.
+    /// However often rows name the same bytes, and however little they name.
     #[test]
-    fn what_the_spans_name_together_has_a_bound_before_anything_is_copied() {
+    fn what_effects_take_has_a_bound_before_anything_is_copied() {
         let (index, data) = example();
-        assert_eq!(wanted(&index, &data, 9).unwrap_err(), "its packed effects name 10 bytes; an answer may have 9");
-        assert_eq!(
-            refused(EMITTED + 20, 1 << 30),
-            format!("its packed effects name {} bytes; an answer may have 1000", 9 + (1 << 30))
-        );
+        let words = format!("its packed effects take {EXAMPLE_TAKES} bytes; an answer may take {}", EXAMPLE_TAKES - 1);
+        assert_eq!(wanted(&index, &data, EXAMPLE_TAKES - 1).unwrap_err(), words);
+        assert!(size_of::<Rejection>() as u64 <= REJECTION_COUNTS_BYTES);
+        let mut many = index[..EMITTED].to_vec();
+        many[8..20].copy_from_slice(&[100, 0, 0].map(u32::to_le_bytes).concat());
+        (0..99).for_each(|_| many.extend_from_slice(&index[REJECTION..EMITTED]));
+        assert!(wanted(&many, &data, 100 * 35 - 1).unwrap_err().contains("take 3500 bytes"));
+        assert_eq!(wanted(&many, &data, 100 * 35).unwrap().rejected.len(), 100);
     }
 
     /// Every number of the index in turn, with the numbers at which such things break.
@@ -265,8 +292,16 @@ mod tests {
                 let (mut index, data) = example();
                 index[at..at + 4].copy_from_slice(&number.to_le_bytes());
                 let Ok(Wanted { rejected, emitted }) = wanted(&index, &data, 1_000) else { continue };
-                let held = rejected.iter().map(|rejection| rejection.reason.len()).sum::<usize>();
-                let held = held + emitted.iter().map(|record| record.sink.len() + record.headers.len()).sum::<usize>();
+                let of_rejected = rejected.iter().map(|rejection| rejection.reason.len());
+                let of_emitted = emitted.iter().map(|record| {
+                    let headers =
+                        record.headers.iter().map(|header| header.name.len() + length(header.value.as_deref()));
+                    record.sink.len()
+                        + length(record.key.as_deref())
+                        + length(record.value.as_deref())
+                        + headers.sum::<usize>()
+                });
+                let held = of_rejected.chain(of_emitted).sum::<usize>();
                 assert!(held <= 1_000, "{number} at {at}");
             }
         }

@@ -7,7 +7,7 @@ use crate::batch::Timestamp;
 use crate::effects::{Effects, Emitted, Rejection};
 
 const BATCH_MAGIC: &[u8; 8] = b"gmbatch1";
-const EFFECTS_MAGIC: &[u8; 8] = b"gmeffect";
+const EFFECTS_MAGIC: &[u8; 8] = b"gmeffec1";
 const DATA_MAGIC: &[u8; 8] = b"gmbytes1";
 const HEAD_BYTES: usize = 24;
 const RECORD_BYTES: usize = 48;
