@@ -147,7 +147,8 @@ const NAMESPACES: [libc::c_int; 7] = [
 
 /// They fail from now on as they fail for somebody without the right.
 fn forbid_calls() -> Result<(), seccompiler::Error> {
-    let mut forbidden: BTreeMap<_, _> = NEVER_MADE.iter().map(|call| (*call, Vec::new())).collect();
+    let mut forbidden: BTreeMap<_, _> =
+        NEVER_MADE.iter().flat_map(in_each_table).map(|call| (call, Vec::new())).collect();
     // Threads and processes, but none in a namespace of its own.
     let asks_for = |namespace: &libc::c_int| {
         let flag = *namespace as u64;
@@ -155,10 +156,16 @@ fn forbid_calls() -> Result<(), seccompiler::Error> {
         SeccompRule::new(vec![is_set])
     };
     let asks = NAMESPACES.iter().map(asks_for).collect::<Result<Vec<_>, BackendError>>()?;
-    forbidden.insert(libc::SYS_clone, asks);
+    forbidden.extend(in_each_table(&libc::SYS_clone).map(|call| (call, asks.clone())));
     forbid(forbidden, libc::EPERM)?;
     // What the flags of clone3 are stands in memory, where no filter looks. Told that there is no such call, the C library uses clone.
-    forbid(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)
+    forbid(in_each_table(&libc::SYS_clone3).map(|call| (call, Vec::new())).collect(), libc::ENOSYS)
+}
+
+/// The numbers of a call. x86-64 has a second table of calls, x32, where a kernel was built with it: the same calls, this bit set.
+fn in_each_table(call: &libc::c_long) -> impl Iterator<Item = libc::c_long> + use<> {
+    let x32 = if cfg!(target_arch = "x86_64") { Some(*call | 0x4000_0000) } else { None };
+    std::iter::once(*call).chain(x32)
 }
 
 /// Lets these calls fail with this error, in every thread.

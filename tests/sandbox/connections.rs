@@ -73,6 +73,16 @@ fn where_no_connection_is_granted_there_is_no_socket_and_one_line_says_what_to_a
     assert!(event.contains("add plugin.grants.tcp = [") && event.contains("plugin.grants.addresses"), "{event}");
 }
 
+/// No line can grant one, so none is told.
+#[test]
+fn an_address_with_a_zone_is_refused_and_told_as_what_nothing_grants() {
+    journal::listen();
+    let told = caller(to(&["db.invalid:5432".to_owned()])).call("talk [fe80::1%3]:5432", "ping\n");
+    assert!(told.starts_with("refused"), "{told}");
+    let event = journal::event_with("a zone chooses the interface", "plugin was denied");
+    assert!(event.contains("nothing grants it") && !event.contains("plugin.grants"), "{event}");
+}
+
 /// B21: each side door by itself, with nothing granted and with something granted.
 #[test]
 fn nobody_listens_and_nobody_sends_datagrams_whatever_is_granted() {

@@ -12,8 +12,8 @@ use wasmtime_wasi_config::WasiConfig;
 use crate::bindings;
 use crate::compile::Compile;
 use crate::error::EngineError;
-use crate::folders;
 use crate::guest::State;
+use crate::opening;
 use crate::sockets;
 use crate::ticker::{Ticker, Ticking};
 
@@ -152,7 +152,7 @@ fn linker(engine: &wasmtime::Engine) -> wasmtime::Result<Linker<State>> {
     let mut linker = Linker::new(engine);
     wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
     sockets::add_to_linker(&mut linker)?;
-    folders::add_to_linker(&mut linker)?;
+    opening::add_to_linker(&mut linker)?;
     wasmtime_wasi_http::p2::add_only_http_to_linker_async(&mut linker)?;
     wasmtime_wasi_config::add_to_linker(&mut linker, |state: &mut State| WasiConfig::from(state.store()))?;
     bindings::control::add_to_linker::<State, HasSelf<State>>(&mut linker, |state| state)?;

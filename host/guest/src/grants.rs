@@ -55,15 +55,37 @@ impl Grants {
     }
 }
 
-/// Why a plugin has no way out for connections.
+/// Why a plugin has no way out, for requests or for connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Closed {
     /// None is granted.
     NotGranted,
+    /// It is just being asked what it needs.
+    Asked,
     /// The plugin says what it needs, and that is not among it.
     NotNeeded,
     /// The same batch is to get the same answer.
     Deterministic,
+}
+
+impl Closed {
+    /// What is told of something that was asked for in vain, such as "a TCP connection", of a kind such as "TCP".
+    pub(crate) fn told(self, what: &str, kind: &str, not_granted: &str) -> String {
+        match self {
+            Self::NotGranted => format!("{what} is not granted: {not_granted}"),
+            Self::Asked => {
+                format!("{what}: while it is asked what it needs, a plugin has no network; nothing grants it")
+            }
+            Self::NotNeeded => {
+                format!("{what}: what the plugin says it needs holds no {kind}, so none is given whatever is granted")
+            }
+            Self::Deterministic => {
+                format!(
+                    "{what}: with plugin.deterministic a plugin has no network; nothing grants it while that is set"
+                )
+            }
+        }
+    }
 }
 
 /// What the instances of one loaded plugin reach, set up once.
@@ -71,14 +93,13 @@ pub(crate) struct Reach {
     settings: BTreeMap<String, String>,
     folders: Vec<Folder>,
     store: WasiConfigVariables,
-    /// The way out for requests. `None`: none is granted.
-    requests: Option<Egress>,
+    requests: Result<Egress, Closed>,
     connections: Result<Egress, Closed>,
     denials: Arc<Denials>,
 }
 
 impl Reach {
-    /// Sets up what is granted. Where that holds no connection, `closed` is what is told of it.
+    /// Sets up what is granted. Where that holds no request or no connection, `closed` is what is told of it.
     ///
     /// # Errors
     ///
@@ -87,7 +108,8 @@ impl Reach {
         let folders = grants.files.iter().map(FilesGrant::open).collect::<Result<_, _>>()?;
         let (http, tcp) = (!grants.rules.http.is_empty(), !grants.rules.tcp.is_empty());
         let egress = (http || tcp).then(|| Egress::start(grants.rules, SystemNetwork)).transpose()?;
-        let (requests, connections) = (egress.clone().filter(|_| http), egress.filter(|_| tcp).ok_or(closed));
+        let way_out = |granted: bool| egress.clone().filter(|_| granted).ok_or(closed);
+        let (requests, connections) = (way_out(http), way_out(tcp));
         let settings = grants.settings;
         let store =
             WasiConfigVariables::from_iter(settings.iter().map(|(name, value)| (name.as_str(), value.as_str())));
@@ -112,7 +134,7 @@ impl Reach {
     }
 
     /// The way out for requests, where there is one.
-    pub(crate) fn requests(&self) -> Option<Egress> {
+    pub(crate) fn requests(&self) -> Result<Egress, Closed> {
         self.requests.clone()
     }
 

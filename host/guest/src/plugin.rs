@@ -163,7 +163,8 @@ impl Plugin {
         let mut granted = settings.clone();
         if code.manifest.is_some() {
             let asked = PluginSettings { grants: settings.grants.settings_only(), ..settings.clone() };
-            let needs = with(asked, closed)?.try_out(async |plugin, clock| Guest::ask_needs(plugin, clock).await)?;
+            let needs =
+                with(asked, Closed::Asked)?.try_out(async |plugin, clock| Guest::ask_needs(plugin, clock).await)?;
             if let Some(needs) = needs {
                 let missing = needs.missing(&settings.grants, deterministic);
                 if !missing.is_empty() {

@@ -15,6 +15,7 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody, WasiHttpHooks};
 
 use crate::clock::CallClock;
 use crate::denials::Denials;
+use crate::grants::Closed;
 use crate::words::shortened;
 
 /// The header by which a request is found again in the traces of who gets it.
@@ -23,14 +24,12 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// How much of a method is told. Those that have a name are shorter.
 const METHOD_SHOWN_MAX: usize = 32;
 
-/// What is told where a plugin that imports `wasi:http` has nowhere to go: without any grant it would not have been loaded.
-const NO_WAY_OUT: &str =
-    "an HTTP request: what the plugin says it needs holds no HTTP, so none is given whatever is granted";
+/// What to do where nothing grants a request. A plugin that imports `wasi:http` is not even loaded then.
+const NO_HTTP: &str = "add plugin.grants.http = [\"https://api.example.com\"], with the origin that is meant";
 
 /// What the requests of one instance hang on.
 pub(crate) struct Requests {
-    /// `None`: no request is granted.
-    egress: Option<Egress>,
+    egress: Result<Egress, Closed>,
     in_flight: InFlight,
     denials: Arc<Denials>,
     /// That of the hand-over, for the whole instance: what sends sees nothing of the guest but this.
@@ -39,7 +38,7 @@ pub(crate) struct Requests {
 
 impl Requests {
     /// For a new instance, which has sent nothing.
-    pub(crate) fn new(egress: Option<Egress>, denials: Arc<Denials>, clock: &Arc<CallClock>) -> Self {
+    pub(crate) fn new(egress: Result<Egress, Closed>, denials: Arc<Denials>, clock: &Arc<CallClock>) -> Self {
         Self { egress, in_flight: InFlight::default(), denials, clock: Arc::clone(clock) }
     }
 
@@ -59,9 +58,12 @@ type Sent = Box<dyn Future<Output = Result<(Response<WasiBody>, Finished), Error
 
 impl WasiHttpHooks for Requests {
     fn send_request(&mut self, mut request: Request<WasiBody>, options: Option<RequestOptions>, _: Finished) -> Sent {
-        let Some(egress) = self.egress.clone() else {
-            self.denials.note(NO_WAY_OUT);
-            return Box::new(async { Err(Error::HttpRequestDenied) });
+        let egress = match &self.egress {
+            Ok(egress) => egress.clone(),
+            Err(closed) => {
+                self.denials.note(&closed.told("an HTTP request", "HTTP", NO_HTTP));
+                return Box::new(async { Err(Error::HttpRequestDenied) });
+            }
         };
         let (in_flight, denials) = (self.in_flight.clone(), Arc::clone(&self.denials));
         let deadline = Instant::now() + self.clock.time_left();

@@ -37,15 +37,9 @@ const UDP_CREATE: &str = "wasi:sockets/udp-create-socket@0.2.12";
 /// What is told where a plugin wants to send or receive datagrams.
 const NO_UDP: &str = "a UDP socket: plugins have no UDP; nothing grants it";
 
-/// What is told where a plugin wants a connection and none is granted. Where to is not known: it would be said to the socket.
-const NO_TCP: &str = "a TCP connection is not granted: add plugin.grants.tcp = [\"db.internal:5432\"], with the host and port that are meant, \
-                      and plugin.grants.addresses where the host has an address that is not public";
-
-/// The same where it would not help to add anything.
-const NOT_NEEDED: &str =
-    "a TCP connection: what the plugin says it needs holds no TCP, so none is given whatever is granted";
-const DETERMINISTIC: &str =
-    "a TCP connection: with plugin.deterministic a plugin has no network; nothing grants it while that is set";
+/// What to do where a plugin asks for a socket and nothing grants a connection. Which one it wants shows only later.
+const NO_TCP: &str = "add plugin.grants.tcp = [\"db.internal:5432\"], with the host and port that are meant, and plugin.grants.addresses where \
+                      the host has an address that is not public";
 
 /// So many sockets of an instance may be open at once, and as many connections that are read from or written to. Each is a file of the host's
 /// process, which has perhaps a thousand for all. A guest that wants more is told that there are no more, as a system would.
@@ -78,6 +72,9 @@ impl Sockets {
         let denied = match usage {
             // What connects is bound to no address of its own choice first.
             SocketAddrUse::TcpBind if address.ip().is_unspecified() && address.port() == 0 => return true,
+            SocketAddrUse::TcpConnect if has_zone(address) => {
+                format!("tcp to {address}: a zone chooses the interface that a connection leaves by; nothing grants it")
+            }
             SocketAddrUse::TcpConnect => match self.may_connect(address) {
                 Ok(()) => return true,
                 Err(denied) => denied.to_string(),
@@ -95,11 +92,7 @@ impl Sockets {
 
     /// Tells that there is no way out, and gives what the guest hears of it.
     fn closed(&self, closed: Closed) -> ErrorCode {
-        self.denials.note(match closed {
-            Closed::NotGranted => NO_TCP,
-            Closed::NotNeeded => NOT_NEEDED,
-            Closed::Deterministic => DETERMINISTIC,
-        });
+        self.denials.note(&closed.told("a TCP connection", "TCP", NO_TCP));
         ErrorCode::AccessDenied
     }
 
@@ -124,11 +117,16 @@ impl Sockets {
         let egress = match &self.egress {
             Ok(egress) => egress,
             Err(Closed::NotGranted) => {
-                if let Ok(Host::Name(name)) = Host::parse(&name) {
-                    let denied = Denied::not_granted(Asked::LookUp(name), &AddressPolicy::default());
-                    self.denials.note(&denied.to_string());
-                }
-                return Err(ErrorCode::AccessDenied);
+                return Err(match Host::parse(&name) {
+                    Ok(Host::Name(name)) => {
+                        let denied = Denied::not_granted(Asked::LookUp(name), &AddressPolicy::default());
+                        self.denials.note(&denied.to_string());
+                        ErrorCode::AccessDenied
+                    }
+                    // An address that is looked up is meant to be connected to.
+                    Ok(Host::Address(_)) => self.closed(Closed::NotGranted),
+                    Err(_) => ErrorCode::InvalidArgument,
+                });
             }
             Err(closed) => return Err(self.closed(*closed)),
         };
@@ -149,6 +147,10 @@ impl Sockets {
             LookUpError::Failed(_) => ErrorCode::NameUnresolvable,
         }
     }
+}
+
+fn has_zone(address: SocketAddr) -> bool {
+    matches!(address, SocketAddr::V6(address) if address.scope_id() != 0)
 }
 
 /// A look-up: the resource behind `resolve-address-stream`.
@@ -201,6 +203,10 @@ fn create_tcp_socket(
         return Ok(Err(code));
     }
     if has_too_many(state.table()) {
+        state
+            .sockets()
+            .denials
+            .note(&format!("more than {SOCKETS_MAX} sockets and streams at once; nothing grants it"));
         return Ok(Err(ErrorCode::NewSocketLimit));
     }
     match sockets::WasiSocketsView::sockets(state).create_tcp_socket(family) {

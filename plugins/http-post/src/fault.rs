@@ -60,7 +60,9 @@ impl Fault {
                 "the answer of {at} is too large{}: have it answer less, or ask for less at once with max_records",
                 than(*limit)
             )),
-            Self::HeadTooLarge => SendError::Lasting(format!("the headers of the answer of {at} are too large")),
+            Self::HeadTooLarge => SendError::Lasting(format!(
+                "the headers of the answer of {at} are too large: have it send fewer, or ask by another URL"
+            )),
             Self::RequestTooLarge(limit) => SendError::Lasting(format!(
                 "the request to {at} is too large{}: lower max_bytes or max_records",
                 than(*limit)
@@ -157,7 +159,7 @@ mod tests {
                 Fault::AnswerTooLarge(None),
                 "is too large: have it answer less, or ask for less at once with max_records",
             ),
-            (Fault::HeadTooLarge, "the headers of the answer"),
+            (Fault::HeadTooLarge, "have it send fewer"),
             (Fault::RequestTooLarge(Some(7)), "more than 7 bytes: lower max_bytes or max_records"),
             (Fault::RequestHeadTooLarge, "shorten the settings header.NAME"),
             (Fault::Impossible("the setting url is no address"), "the setting url is no address"),
