@@ -100,5 +100,6 @@ fn nobody_listens_and_nobody_sends_datagrams_whatever_is_granted() {
         }
     }
     journal::event_with("a UDP socket: plugins have no UDP; nothing grants it", "plugin was denied");
+    journal::event_with("plugins connect and never listen; nothing grants it", "plugin was denied");
     assert_eq!(heard.recv(&mut [0; 8]).unwrap_err().kind(), std::io::ErrorKind::WouldBlock, "a datagram arrived");
 }

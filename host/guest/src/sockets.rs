@@ -34,8 +34,10 @@ const TCP_CREATE: &str = "wasi:sockets/tcp-create-socket@0.2.12";
 /// The interface that makes sockets for datagrams.
 const UDP_CREATE: &str = "wasi:sockets/udp-create-socket@0.2.12";
 
-/// What is told where a plugin wants to send or receive datagrams.
+/// What is told where a plugin wants to send or receive datagrams, and where it wants to listen. Without the address: a guest that tries
+/// many would crowd out what a line could grant.
 const NO_UDP: &str = "a UDP socket: plugins have no UDP; nothing grants it";
+const NO_LISTENING: &str = "a TCP socket at an address of its own: plugins connect and never listen; nothing grants it";
 
 /// What to do where a plugin asks for a socket and nothing grants a connection. Which one it wants shows only later.
 const NO_TCP: &str = "add plugin.grants.tcp = [\"db.internal:5432\"], with the host and port that are meant, and plugin.grants.addresses where \
@@ -79,12 +81,8 @@ impl Sockets {
                 Ok(()) => return true,
                 Err(denied) => denied.to_string(),
             },
-            SocketAddrUse::TcpBind | SocketAddrUse::TcpListen | SocketAddrUse::TcpAccept => {
-                format!("tcp on {address}: plugins connect and never listen; nothing grants it")
-            }
-            SocketAddrUse::UdpBind | SocketAddrUse::UdpSend | SocketAddrUse::UdpReceive => {
-                format!("udp with {address}: plugins have no UDP; nothing grants it")
-            }
+            SocketAddrUse::TcpBind | SocketAddrUse::TcpListen | SocketAddrUse::TcpAccept => NO_LISTENING.to_owned(),
+            SocketAddrUse::UdpBind | SocketAddrUse::UdpSend | SocketAddrUse::UdpReceive => NO_UDP.to_owned(),
         };
         self.denials.note(&denied);
         false
