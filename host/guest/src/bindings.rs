@@ -49,6 +49,15 @@ mod generated_raw {
 pub(crate) use generated::gristmill::plugin::{control, types};
 pub(crate) use generated_raw::exports::gristmill::plugin::raw_handler as raw;
 
+/// The form in which a component takes its batches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// As lists of records.
+    Records,
+    /// As packed bytes.
+    Packed,
+}
+
 /// Where a compiled component has its handler, in the form that it exports.
 pub(crate) enum HandlerIndices {
     /// Batches as lists of records.
@@ -64,11 +73,11 @@ pub(crate) enum Handler {
 }
 
 impl HandlerIndices {
-    /// Finds the handler of a component that exports one of them.
-    pub(crate) fn of(pre: &InstancePre<State>, packed: bool) -> wasmtime::Result<Self> {
-        Ok(match packed {
-            false => Self::Records(generated::PluginIndices::new(pre)?),
-            true => Self::Packed(generated_raw::PluginRawIndices::new(pre)?),
+    /// Finds the handler of a component that exports it in this form.
+    pub(crate) fn of(pre: &InstancePre<State>, form: Form) -> wasmtime::Result<Self> {
+        Ok(match form {
+            Form::Records => Self::Records(generated::PluginIndices::new(pre)?),
+            Form::Packed => Self::Packed(generated_raw::PluginRawIndices::new(pre)?),
         })
     }
 

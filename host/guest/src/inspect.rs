@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use wasmparser::{Parser, Payload, ProducersSectionReader, Validator};
 
-use crate::bindings::{HANDLER, RAW_HANDLER};
+use crate::bindings::{Form, HANDLER, RAW_HANDLER};
 use crate::engine::FEATURES;
 use crate::error::{ReachError, Refusal};
 use crate::file::Kind;
@@ -49,9 +49,10 @@ impl Inspection {
 }
 
 impl Inspection {
-    /// True: it handles batches as packed bytes, and not as lists of records.
-    pub(crate) fn takes_packed_bytes(&self) -> bool {
-        self.exports.iter().any(|export| same_interface(export, RAW_HANDLER))
+    /// The form in which it takes its batches, if it takes any.
+    pub(crate) fn form(&self) -> Form {
+        let is_raw = |export: &String| same_interface(export, RAW_HANDLER);
+        if self.exports.iter().any(is_raw) { Form::Packed } else { Form::Records }
     }
 
     /// Why a plugin that imports this is not loaded with these grants, `deterministic` or not.

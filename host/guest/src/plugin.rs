@@ -119,7 +119,7 @@ impl Plugin {
         let plugin = || name.to_owned();
         let inspection = examine(bytes, &settings.limits);
         let ungranted = inspection.refused_with(&settings.grants, engine.is_deterministic());
-        let packed = inspection.takes_packed_bytes();
+        let form = inspection.form();
         if let Some(refusal) = inspection.refusals.into_iter().next().or(ungranted) {
             return Err(LoadError::Refused { plugin: plugin(), refusal });
         }
@@ -127,7 +127,7 @@ impl Plugin {
             .map_err(|error| LoadError::of_compiling(plugin(), error))?;
         let contract = |error: wasmtime::Error| LoadError::Contract { plugin: plugin(), detail: format!("{error:#}") };
         let pre = engine.linker().instantiate_pre(&component).map_err(contract)?;
-        let handler = HandlerIndices::of(&pre, packed).map_err(contract)?;
+        let handler = HandlerIndices::of(&pre, form).map_err(contract)?;
         let optional = |interface, function| {
             let interface = component.get_export_index(None, interface)?;
             component.get_export_index(Some(&interface), function)
