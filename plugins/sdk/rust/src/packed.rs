@@ -241,3 +241,64 @@ pub(crate) fn batch<'a>(records: impl Iterator<Item = Standin<'a>>) -> Packed {
     let (index, data) = writer.finish([count, headers, count], &sources);
     Packed::new(index, data)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(numbers: &[u32]) -> Vec<u8> {
+        numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
+    }
+
+    /// The index of one record at offset 258 of `t`, partition 7: key "k", value null, and the header `h` with the value 0xff.
+    fn index() -> Vec<u8> {
+        let record = [numbers(&[0, 2]), 258_i64.to_le_bytes().to_vec(), (-1_i64).to_le_bytes().to_vec()].concat();
+        let spans = numbers(&[9, 1, 0, NULL, 0, 1]);
+        let (header, source) = (numbers(&[10, 1, 11, 1]), numbers(&[8, 1, 7, 0]));
+        [b"gmbatch1".to_vec(), numbers(&[1, 1, 1, 0]), record, spans, header, source].concat()
+    }
+
+    /// Byte for byte what wit/raw.md says: the host's own tests hold the same.
+    #[test]
+    fn a_batch_is_read_as_the_layout_has_it() {
+        let packed = Packed::new(index(), b"gmbytes1tkh\xff".to_vec());
+        assert_eq!((packed.len(), packed.topic(0), packed.partition(0), packed.offset(0)), (1, "t", 7, 258));
+        assert_eq!(packed.timestamp(0), Timestamp::LogAppendTime(-1));
+        assert_eq!((packed.key(0), packed.value(0)), (Some(&b"k"[..]), None));
+        assert_eq!(packed.headers(0).collect::<Vec<_>>(), [(&b"h"[..], Some(&b"\xff"[..]))]);
+    }
+
+    #[test]
+    fn effects_are_packed_as_the_layout_has_them() {
+        let emitted = Emitted {
+            sink: "out".to_owned(),
+            key: Some(b"k".to_vec()),
+            value: Some(b"v".to_vec()),
+            headers: vec![(b"h\xff".to_vec(), None)],
+            partition: Some(5),
+            source: Some(0),
+        };
+        let rejected = Rejection { index: 1, reason: "why".to_owned() };
+        let (index, data) = effects(&Effects { rejected: vec![rejected], emitted: vec![emitted] });
+        let rows = [1, 1, 1, 0, 1, 8, 3, 0, 11, 3, 14, 1, 15, 1, 3, 5, 0, 0, 1, 0, 16, 2, 0, NULL];
+        assert_eq!(index, [b"gmeffec1".to_vec(), numbers(&rows)].concat());
+        assert_eq!(data, b"gmbytes1whyoutkvh\xff");
+        assert_eq!(effects(&Effects::NONE), (Vec::new(), Vec::new()));
+    }
+
+    #[test]
+    #[should_panic(expected = "a layout that this plugin does not know")]
+    fn a_layout_of_another_version_is_not_guessed_at() {
+        let mut index = index();
+        index[7] = b'2';
+        let _ = Packed::new(index, b"gmbytes1tkh\xff".to_vec());
+    }
+
+    #[test]
+    #[should_panic(expected = "not as long as its head says")]
+    fn an_index_that_was_cut_is_not_read() {
+        let mut index = index();
+        index.pop();
+        let _ = Packed::new(index, b"gmbytes1tkh\xff".to_vec());
+    }
+}
