@@ -25,7 +25,7 @@ use crate::tls;
 /// Addresses of one name that are tried, of all that were judged.
 const DIALS_MAX: usize = 8;
 /// Headers of an answer.
-const HEADERS_MAX: usize = 128;
+pub(crate) const HEADERS_MAX: usize = 128;
 /// Bytes of an answer that are kept for a reader who is slower than the server.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
 

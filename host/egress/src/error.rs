@@ -6,6 +6,7 @@ use std::io;
 
 use http::Method;
 
+use crate::connect::HEADERS_MAX;
 use crate::denied::Denied;
 use crate::destination::Problem;
 use crate::header::HeaderRefused;
@@ -79,9 +80,12 @@ pub enum SendError {
     /// The answer's body is larger than it may be.
     #[error("the answer's body has more than {0} bytes")]
     ResponseTooLarge(u64),
-    /// The answer's headers are larger or more than they may be.
-    #[error("the answer's headers are too large")]
-    ResponseHeadersTooLarge,
+    /// The answer's headers are larger or more than they may be, or its `content-length` is one that no body has: HTTP's reader calls
+    /// all of that the same.
+    #[error(
+        "the answer's headers are too large: more than {0} bytes, more than {HEADERS_MAX} of them, or a content-length that no body has"
+    )]
+    ResponseHeadersTooLarge(u32),
     /// The connection ended before the answer did.
     #[error("the connection ended before the answer did")]
     Closed,

@@ -125,7 +125,7 @@ impl Exchange {
 pub(crate) fn of_hyper(error: &hyper::Error) -> SendError {
     // The question for it is compiled for servers only; a test holds its words.
     if error.is_parse() && error.to_string().contains("too large") {
-        return SendError::ResponseHeadersTooLarge;
+        return SendError::ResponseHeadersTooLarge(header::HEADER_BYTES_MAX as u32);
     }
     if error.is_incomplete_message() || error.is_canceled() || error.is_closed() {
         return SendError::Closed;

@@ -149,7 +149,7 @@ fn tell(error: &SendError, denials: &Denials) {
         | SendError::RequestLength(_)
         | SendError::RequestBody(_)
         | SendError::ResponseTooLarge(_)
-        | SendError::ResponseHeadersTooLarge
+        | SendError::ResponseHeadersTooLarge(_)
         | SendError::Closed
         | SendError::Protocol(_) => {}
     }
@@ -172,7 +172,7 @@ fn as_wasi(error: &SendError) -> Error {
         SendError::Deadline => Error::HttpResponseTimeout,
         SendError::RequestTooLarge(limit) => Error::HttpRequestBodySize(Some(*limit)),
         SendError::ResponseTooLarge(limit) => Error::HttpResponseBodySize(Some(*limit)),
-        SendError::ResponseHeadersTooLarge => Error::HttpResponseHeaderSectionSize(None),
+        SendError::ResponseHeadersTooLarge(limit) => Error::HttpResponseHeaderSectionSize(Some(*limit)),
         SendError::Closed => Error::ConnectionTerminated,
         SendError::Protocol(_) => Error::HttpProtocolError,
         SendError::Header(_) | SendError::RequestLength(_) | SendError::RequestBody(_) => {
