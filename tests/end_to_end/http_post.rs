@@ -207,15 +207,44 @@ fn an_answer_that_is_too_large_ends_the_host_with_the_way_out() {
     assert!(code == 65 && last.contains(&words), "{code}: {last}");
 }
 
+/// An answer of three MB may hold a million values and more: nothing is built of them.
+#[test]
+fn an_answer_of_a_million_values_is_read_within_a_few_times_its_size() {
+    let many = format!("[0{}]", ",0".repeat(1_500_000));
+    let answer = |results: &str| {
+        let body = format!("{{\"results\":{results}}}");
+        format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len())
+    };
+    let api = PurlApi::start().unwrap();
+    let relay = Relay::to(&api.address().to_string());
+    let led_to = |name: &str| {
+        let pipeline = pipeline_to("http", &relay.address(), name).set("plugin.limits", "memory", "\"16MiB\"");
+        pipeline.set("batch", "max_bytes", "\"1MiB\"").setting("results", "/results").setting("failure", "/error")
+    };
+    relay.lead_to(answer(&format!("[{{\"a\":{many}}},{{}}]")).as_bytes());
+    let pipeline = led_to("many-values");
+    let loaded = load(&pipeline, 2);
+    let host = pipeline.run();
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    stop(host);
+    relay.lead_to(answer(&many).as_bytes());
+    let pipeline = led_to("many-results");
+    let _ = load(&pipeline, 2);
+    let (code, lines) = pipeline.run().wait_for_end(SOON);
+    let last = lines.last().unwrap();
+    assert!(code == 65 && last.contains("the answer has more than 2 results for 2 records"), "{code}: {last}");
+}
+
 /// A scheme in capitals is the same scheme.
 #[test]
 fn an_answer_that_leads_elsewhere_or_is_of_no_status_ends_the_host_with_words_for_it() {
     for (status, head, words) in [
         (
             "308 Permanent Redirect",
-            &["location: https://u:secret@api.example/v2?token=secret"][..],
+            &["location: https://api.example/v2?token=secret"][..],
             "write the address that it leads to as url, \\\"https://api.example/v2\\\" and what follows it",
         ),
+        ("302 Found", &["location: https:/u:secret@evil/path"], "as url; its header location is not shown here"),
         ("700 Odd", &[], "the server answers 700, a status that HTTP does not know"),
         ("407 Proxy Authentication Required", &[], "a proxy on the way wants credentials"),
     ] {

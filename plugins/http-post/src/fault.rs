@@ -4,6 +4,9 @@
 
 use crate::request::SendError;
 
+/// How many headers the host takes; of its bounds it names only that on their bytes.
+const HEADERS_MAX: usize = 128;
+
 /// Why a request got no answer, or none that can be used.
 #[cfg_attr(not(target_family = "wasm"), allow(dead_code, reason = "natively nothing is sent, but for tests"))]
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,8 +39,8 @@ pub(crate) enum Fault {
     NotUnderstood,
     /// The answer has more bytes than are taken, which is told where it is known.
     AnswerTooLarge(Option<u64>),
-    /// The answer's headers have.
-    HeadTooLarge,
+    /// The answer's headers are more than the host takes, which is told where it is known, or promise what no body has.
+    HeadTooLarge(Option<u32>),
     /// The request's body is larger than the host lets through.
     RequestTooLarge(Option<u64>),
     /// The request's headers are.
@@ -60,8 +63,10 @@ impl Fault {
                 "the answer of {at} is too large{}: have it answer less, or ask for less at once with max_records",
                 than(*limit)
             )),
-            Self::HeadTooLarge => SendError::Lasting(format!(
-                "the headers of the answer of {at} are too large: have it send fewer, or ask by another URL"
+            Self::HeadTooLarge(limit) => SendError::Lasting(format!(
+                "the headers of the answer of {at} are more than the host takes: more than {}{HEADERS_MAX} of them, or a Content-Length \
+                 that no body has; have it send less, or ask by another URL",
+                limit.map_or(String::new(), |limit| format!("{limit} bytes, more than "))
             )),
             Self::RequestTooLarge(limit) => SendError::Lasting(format!(
                 "the request to {at} is too large{}: lower max_bytes or max_records",
@@ -159,7 +164,11 @@ mod tests {
                 Fault::AnswerTooLarge(None),
                 "is too large: have it answer less, or ask for less at once with max_records",
             ),
-            (Fault::HeadTooLarge, "have it send fewer"),
+            (
+                Fault::HeadTooLarge(Some(32_768)),
+                "more than 32768 bytes, more than 128 of them, or a Content-Length that no body has; have it send less",
+            ),
+            (Fault::HeadTooLarge(None), "takes: more than 128 of them, or a Content-Length that no body has; have it"),
             (Fault::RequestTooLarge(Some(7)), "more than 7 bytes: lower max_bytes or max_records"),
             (Fault::RequestHeadTooLarge, "shorten the settings header.NAME"),
             (Fault::Impossible("the setting url is no address"), "the setting url is no address"),

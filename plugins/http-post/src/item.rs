@@ -2,11 +2,9 @@
 //!
 //! It must not know what the request looks like.
 
-use std::collections::HashMap;
-
 use gristmill_plugin::{Batch, Record};
-use serde_json::value::RawValue;
 
+use crate::part;
 use crate::settings::{Settings, Tombstones};
 
 /// A record and what of it is sent: JSON as it is written in the value.
@@ -37,8 +35,8 @@ fn item<'a>(settings: &Settings, record: Record<'a>) -> Result<Option<Item<'a>>,
             }
         };
     };
-    let json: &RawValue = serde_json::from_slice(value).map_err(|error| format!("its value is not JSON: {error}"))?;
-    let json = inside(json.get(), &settings.field)
+    let json = part::whole(value).map_err(|error| format!("its value is not JSON: {error}"))?;
+    let json = part::inside(json, &settings.field)
         .ok_or_else(|| format!("its value has nothing at /{}", settings.field.join("/")))?;
     if json.len() > settings.bytes_max {
         return Err(format!(
@@ -48,22 +46,6 @@ fn item<'a>(settings: &Settings, record: Record<'a>) -> Result<Option<Item<'a>>,
         ));
     }
     Ok(Some(Item { record, json }))
-}
-
-/// What stands at the end of the steps, as it is written.
-pub(crate) fn inside<'a>(json: &'a str, steps: &[String]) -> Option<&'a str> {
-    steps.iter().try_fold(json, |json, step| match json.as_bytes().first() {
-        Some(b'{') => {
-            let members: HashMap<String, &RawValue> = serde_json::from_str(json).ok()?;
-            members.get(step).map(|member| member.get())
-        }
-        Some(b'[') => {
-            let items: Vec<&RawValue> = serde_json::from_str(json).ok()?;
-            let index: usize = step.parse().ok()?;
-            items.get(index).map(|item| item.get())
-        }
-        _ => None,
-    })
 }
 
 /// How many of the items the next request takes: as many as the limits allow and no more than `records_max`, and one at least.

@@ -7,6 +7,7 @@
 
 mod fault;
 mod item;
+mod part;
 mod request;
 mod sender;
 mod settings;

@@ -2,16 +2,18 @@
 //!
 //! It must not know how the answer came, nor what time it is.
 
+use std::net::{Ipv6Addr, SocketAddrV6};
 use std::time::{Duration, SystemTime};
 
-use serde_json::Value;
-
-use crate::item::inside;
+use crate::part::{self, inside};
 use crate::request::Answer;
 use crate::settings::{ClientErrors, Settings};
 
 /// How much of what the server says is told.
 const WORDS_CHARS_MAX: usize = 200;
+
+/// In so many bytes there are more characters than that, whatever they are.
+const WORDS_BYTES_MAX: usize = (WORDS_CHARS_MAX + 2) * 4;
 
 /// Longer waits are not asked for: the host has bounds of its own, and a date may be a mistake.
 const WAIT_MAX: Duration = Duration::from_secs(24 * 3600);
@@ -50,10 +52,11 @@ pub(crate) fn judge(settings: &Settings, records: usize, answer: &Answer, now: S
             "{}; where single records are to blame, client_errors = \"reject\" finds them and puts them aside",
             told()
         )),
+        // Not its body: that names the address as well, with all that is secret in it.
         300..400 => Verdict::Lasting(format!(
-            "{}, and nobody follows it elsewhere: write the address that it leads to as url{}",
-            told(),
-            answer.location.as_deref().map_or(String::new(), |text| format!(", {}", elsewhere(text)))
+            "the server answers {}, and nobody follows it elsewhere: write the address that it leads to as url{}",
+            answer.status,
+            answer.location.as_deref().map_or(String::new(), elsewhere)
         )),
         ..200 | 600.. => Verdict::Lasting(format!(
             "{}, a status that HTTP does not know: check what answers at the setting url",
@@ -66,16 +69,32 @@ pub(crate) fn judge(settings: &Settings, records: usize, answer: &Answer, now: S
 fn elsewhere(location: &str) -> String {
     let end = location.find(['?', '#']).unwrap_or(location.len());
     let address = &location[..end];
-    let public = match address.split_once("//") {
-        Some((scheme, rest)) => {
-            let end = rest.find('/').unwrap_or(rest.len());
-            let (authority, path) = rest.split_at(end);
-            let host = authority.rsplit_once('@').map_or(authority, |(_user, host)| host);
-            format!("{scheme}//{host}{path}")
-        }
-        None => address.to_owned(),
-    };
-    format!("\"{}\"{}", short(&public), if end < location.len() { " and what follows it" } else { "" })
+    let what_follows = if end < location.len() { " and what follows it" } else { "" };
+    // A user stands before an @, and there are readers to whom a backslash is a slash: nobody guesses what else such an address is.
+    if location.contains(['@', '\\']) || !is_address(address) {
+        return "; its header location is not shown here, since that is no plain address".to_owned();
+    }
+    format!(", \"{}\"{what_follows}", short(address))
+}
+
+/// True for `scheme://host:port/path`, and for `/path`.
+fn is_address(text: &str) -> bool {
+    text.starts_with('/')
+        || text.split_once("://").is_some_and(|(scheme, rest)| {
+            let is_scheme = |c: char| c.is_ascii_alphanumeric() || "+-.".contains(c);
+            scheme.chars().all(is_scheme) && is_authority(&rest[..rest.find('/').unwrap_or(rest.len())])
+        })
+}
+
+/// True for `host:port` and `host`.
+fn is_authority(text: &str) -> bool {
+    let six = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    if six.is_some_and(|six| six.parse::<Ipv6Addr>().is_ok()) || text.parse::<SocketAddrV6>().is_ok() {
+        return true;
+    }
+    let (host, port) = text.split_once(':').unwrap_or((text, ""));
+    let is_host = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+    !host.is_empty() && host.chars().all(is_host) && port.chars().all(|c| c.is_ascii_digit())
 }
 
 /// What the body of a good answer tells of each record, where the settings say that it does.
@@ -90,9 +109,9 @@ fn results(settings: &Settings, records: usize, answer: &Answer) -> Verdict {
             words(&answer.body)
         ))
     };
-    let Ok(text) = std::str::from_utf8(&answer.body) else { return unreadable("the answer is not UTF-8") };
-    let list = inside(text.trim_ascii(), &results.list).and_then(|list| serde_json::from_str::<Vec<Value>>(list).ok());
-    let Some(list) = list else {
+    let list = part::whole(&answer.body).ok().and_then(|json| inside(json, &results.list));
+    // One more than there may be is enough to know.
+    let Some(list) = list.and_then(|list| part::items(list, 0, records.saturating_add(1))) else {
         let place = results.list.iter().fold(String::new(), |place, step| format!("{place}/{step}"));
         return unreadable(&format!(
             "the answer has no list {}",
@@ -100,25 +119,22 @@ fn results(settings: &Settings, records: usize, answer: &Answer) -> Verdict {
         ));
     };
     if list.len() != records {
-        return unreadable(&format!("the answer has {} results for {records} records", list.len()));
+        let more_than = if list.len() > records { "more than " } else { "" };
+        let results = list.len().min(records);
+        return unreadable(&format!("the answer has {more_than}{results} results for {records} records"));
     }
     let failed = list.iter().enumerate().filter_map(|(at, result)| Some((at, failure(result, &results.failure)?)));
     Verdict::Done(failed.collect())
 }
 
 /// Why a result tells of a failure; `None` where it does not.
-fn failure(result: &Value, steps: &[String]) -> Option<String> {
-    let step_in = |value: &'_ Value, step: &String| match value {
-        Value::Object(members) => members.get(step).cloned(),
-        Value::Array(items) => items.get(step.parse::<usize>().ok()?).cloned(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
+fn failure(result: &str, steps: &[String]) -> Option<String> {
+    let told = match inside(result, steps)? {
+        "null" | "false" => return None,
+        // A text that is none (half a surrogate) is told as it is written, as everything else.
+        json => serde_json::from_str::<String>(json).map_or_else(|_| short(json), |text| short(&text)),
     };
-    let told = steps.iter().try_fold(result.clone(), |value, step| step_in(&value, step))?;
-    match told {
-        Value::Null | Value::Bool(false) => None,
-        Value::String(text) => Some(format!("the server says: {}", short(&text))),
-        other => Some(format!("the server says: {}", short(&other.to_string()))),
-    }
+    Some(format!("the server says: {told}"))
 }
 
 /// How long to wait: seconds, or until a time.
@@ -134,7 +150,8 @@ fn wait(text: &str, now: SystemTime) -> Option<Duration> {
 
 /// The beginning of what the server says, on one line.
 fn words(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body);
+    let begin = body.trim_ascii_start();
+    let text = String::from_utf8_lossy(&begin[..begin.len().min(WORDS_BYTES_MAX)]);
     let text = text.trim();
     if text.is_empty() { String::new() } else { format!(": {}", short(text)) }
 }
@@ -217,24 +234,60 @@ mod tests {
         }
     }
 
-    #[test]
-    fn an_answer_that_leads_elsewhere_says_where_without_secrets() {
+    /// What is told of a redirect with that location. Its body repeats it.
+    fn led(location: Option<&str>) -> String {
         let settings = Settings::read([("url".to_owned(), "http://a".to_owned())]).unwrap();
+        let location = location.map(str::to_owned);
+        let body = format!("<a href=\"{}\">", location.as_deref().unwrap_or("/x?secret")).into_bytes();
+        let answer = Answer { status: 308, location, body, ..Answer::default() };
+        let Verdict::Lasting(why) = judge(&settings, 1, &answer, SystemTime::UNIX_EPOCH) else { panic!("not lasting") };
+        assert!(why.starts_with("the server answers 308, and nobody follows it") && why.len() < 400, "{why}");
+        assert!(!why.contains("secret") && !why.contains("href"), "{why}");
+        why
+    }
+
+    #[test]
+    fn an_answer_that_leads_elsewhere_says_where_without_secrets_and_without_its_body() {
         let long = format!("/{}", "x".repeat(10_000));
         for (location, shown) in [
             (Some("https://api.example.com/v2/purls"), ", \"https://api.example.com/v2/purls\""),
-            (Some("https://u:secret@b.example/c?token=secret#secret"), ", \"https://b.example/c\" and what follows it"),
-            (Some("//u:secret@b"), ", \"//b\""),
+            (Some("http://[::1]:8080/c?token=secret#secret"), ", \"http://[::1]:8080/c\" and what follows it"),
+            (Some("https://[fe80::1]"), ", \"https://[fe80::1]\""),
+            (Some("//b.example:80/c#secret"), ", \"//b.example:80/c\" and what follows it"),
             (Some("/login?secret"), ", \"/login\" and what follows it"),
             (Some("/\u{1b}[31m"), ", \"/ [31m\""),
             (Some(&long), "…\""),
             (None, "as url"),
         ] {
-            let answer = Answer { status: 308, location: location.map(str::to_owned), ..Answer::default() };
-            let Verdict::Lasting(why) = judge(&settings, 1, &answer, SystemTime::UNIX_EPOCH) else {
-                panic!("not lasting")
-            };
-            assert!(why.ends_with(shown) && !why.contains("secret") && why.len() < 400, "{why}");
+            let why = led(location);
+            assert!(why.ends_with(shown), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_location_that_may_hold_a_user_is_not_shown() {
+        for location in [
+            "https://u:secret@b.example/c",
+            "//u:secret@b",
+            "https:/u:secret@evil/path",
+            r"\\u:secret@evil\path",
+            r"/\u:secret",
+            "http://u:sec?ret@evil/path",
+            "http://u:sec/ret@evil/path",
+            "http://u:secret",
+            "http://secret%40evil/path",
+            "http://[secret]/path",
+            "http:///secret",
+            "secret://b c/",
+            "u:secret",
+            "secret",
+            "",
+        ] {
+            let why = led(Some(location));
+            assert!(
+                why.ends_with("as url; its header location is not shown here, since that is no plain address"),
+                "{why}"
+            );
         }
     }
 
@@ -262,6 +315,35 @@ mod tests {
         assert_eq!(judged(&[], 204, None, ""), Verdict::Done(vec![]));
     }
 
+    /// What stands around them, and how deep, is nobody's concern.
+    #[test]
+    fn of_a_result_only_what_tells_of_a_failure_is_looked_at() {
+        let settings = [("results", "/items"), ("failure", "/error")];
+        let zeros = format!("[0{}]", ",0".repeat(1 << 20));
+        let deep = format!("{}{}", "[".repeat(1 << 20), "]".repeat(1 << 20));
+        let body = format!("{{\"a\":{deep},\"items\":[{{\"a\":{zeros}}},{{\"n\":1e999,\"error\":{zeros}}}]}}");
+        let Verdict::Done(failed) = judged(&settings, 200, None, &body) else { panic!("not done") };
+        assert_eq!(failed.len(), 1);
+        let (at, reason) = &failed[0];
+        assert!(*at == 1 && reason.starts_with("the server says: [0,0,0,") && reason.len() < 300, "{reason}");
+    }
+
+    #[test]
+    fn a_list_of_a_million_results_is_read_to_the_first_that_is_too_many() {
+        let body = format!("{{\"items\":[0{}]}}", ",0".repeat(1 << 20));
+        let verdict = judged(&[("results", "/items"), ("failure", "/error")], 200, None, &body);
+        let words =
+            "the answer has more than 2 results for 2 records; check the settings results and failure: {\"items\"";
+        assert!(matches!(&verdict, Verdict::Lasting(why) if why.contains(words) && why.len() < 600), "{verdict:?}");
+    }
+
+    #[test]
+    fn a_failure_that_is_no_text_is_told_as_it_is_written() {
+        let settings = [("results", "array"), ("failure", "e")];
+        let told = vec![(0, r#"the server says: "\ud800""#.to_owned()), (1, "the server says: 1e999".to_owned())];
+        assert_eq!(judged(&settings, 200, None, r#"[{"e":"\ud800"},{"e":1e999}]"#), Verdict::Done(told));
+    }
+
     #[test]
     fn results_that_are_not_there_are_for_somebody_to_look_at() {
         let settings = [("results", "/items"), ("failure", "error")];
@@ -269,6 +351,9 @@ mod tests {
             ("", "the answer has no list /items; check the settings results and failure"),
             ("{}", "the answer has no list /items; check the settings results and failure: {}"),
             (r#"{"items":[{}]}"#, "the answer has 1 results for 2 records"),
+            (r#"{"items":[{},{},{}]}"#, "the answer has more than 2 results for 2 records"),
+            (r#"{"items":[{},{}]} and more"#, "the answer has no list /items"),
+            (r#"{"items":{}}"#, "the answer has no list /items"),
         ] {
             let verdict = judged(&settings, 202, None, body);
             let taken =

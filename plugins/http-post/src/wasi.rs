@@ -101,12 +101,12 @@ fn read(response: &IncomingResponse, deadline: &Deadline) -> Result<Answer, Faul
     loop {
         deadline.wait(&stream.subscribe(), Fault::AnswerTimeout)?;
         match stream.read(PIECE_BYTES as u64) {
+            Ok(piece) if piece.len() > ANSWER_BYTES_MAX - body.len() => {
+                return Err(Fault::AnswerTooLarge(Some(ANSWER_BYTES_MAX as u64)));
+            }
             Ok(piece) => body.extend_from_slice(&piece),
             Err(StreamError::Closed) => break,
             Err(error) => return Err(broken(&error, Fault::HungUp)),
-        }
-        if body.len() > ANSWER_BYTES_MAX {
-            return Err(Fault::AnswerTooLarge(Some(ANSWER_BYTES_MAX as u64)));
         }
     }
     Ok(Answer { status, retry_after, location, body })
@@ -153,10 +153,10 @@ fn fault(code: ErrorCode) -> Fault {
         | ErrorCode::HttpResponseContentCoding(_)
         | ErrorCode::HttpUpgradeFailed => Fault::NotUnderstood,
         ErrorCode::HttpResponseBodySize(limit) => Fault::AnswerTooLarge(limit),
-        ErrorCode::HttpResponseHeaderSectionSize(_)
-        | ErrorCode::HttpResponseHeaderSize(_)
-        | ErrorCode::HttpResponseTrailerSectionSize(_)
-        | ErrorCode::HttpResponseTrailerSize(_) => Fault::HeadTooLarge,
+        ErrorCode::HttpResponseHeaderSectionSize(limit) | ErrorCode::HttpResponseTrailerSectionSize(limit) => {
+            Fault::HeadTooLarge(limit)
+        }
+        ErrorCode::HttpResponseHeaderSize(_) | ErrorCode::HttpResponseTrailerSize(_) => Fault::HeadTooLarge(None),
         ErrorCode::HttpRequestBodySize(limit) => Fault::RequestTooLarge(limit),
         ErrorCode::HttpRequestHeaderSectionSize(_)
         | ErrorCode::HttpRequestHeaderSize(_)
