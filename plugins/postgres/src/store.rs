@@ -24,6 +24,10 @@ const APPLICATION: &str = "gristmill";
 /// and nobody is told.
 const KEPT_ANSWERS_WITHIN: Duration = Duration::from_secs(5);
 
+/// Where a transaction has failed, PostgreSQL rolls it back and takes that for no error: it answers `commit` with the word ROLLBACK,
+/// which the driver keeps to itself. A savepoint there is refused, and what stands behind it in the same message is not run.
+const COMMIT: &str = "savepoint last; commit";
+
 /// A database and, where there is one, the connection to it.
 pub(crate) struct Store {
     options: PgConnectOptions,
@@ -131,6 +135,11 @@ impl Store {
         done.map(drop).map_err(|error| Trouble::of(&error, &self.at))
     }
 
+    /// Commits the transaction.
+    pub(crate) async fn commit(&mut self) -> Result<(), Trouble> {
+        self.run(COMMIT).await
+    }
+
     /// Runs a statement with an array for each column of the rows.
     pub(crate) async fn run_over(&mut self, sql: &Arc<str>, kinds: &[Kind], rows: &[&Row<'_>]) -> Result<(), Trouble> {
         if rows.is_empty() {
@@ -214,7 +223,7 @@ fn bind<'q>(
 #[cfg(test)]
 mod tests {
     use std::io::{Read as _, Write as _};
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
 
     use super::*;
 
@@ -249,6 +258,83 @@ mod tests {
         }
         let store = Store::new("postgres://u:secret@db.internal/d").unwrap();
         assert_eq!(store.place_of("10.0.0.3:5432".parse().unwrap()), "db.internal:5432 (10.0.0.3)");
+    }
+
+    fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(body.len() + 4).unwrap();
+        [&[kind], &length.to_be_bytes()[..], body].concat()
+    }
+
+    /// The next message of the other side; the first one of a session has no kind before its length.
+    fn heard(stream: &mut TcpStream, is_first: bool) -> Option<(u8, Vec<u8>)> {
+        let mut head = [0; 5];
+        stream.read_exact(&mut head[usize::from(is_first)..]).ok()?;
+        let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]);
+        let mut body = vec![0; usize::try_from(length).unwrap() - 4];
+        stream.read_exact(&mut body).ok()?;
+        Some((head[0], body))
+    }
+
+    /// What a database that answers each query in that way says of a transaction that is begun and committed, and what it was asked.
+    fn committed(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> (Result<(), Trouble>, Vec<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("postgres://u@{}/d", listener.local_addr().unwrap());
+        let database = std::thread::spawn(move || {
+            let mut asked = Vec::new();
+            // One looks who is there, the other one stays.
+            for _ in 0..2 {
+                let mut stream = listener.accept().unwrap().0;
+                heard(&mut stream, true).unwrap();
+                stream.write_all(&[message(b'R', &[0; 4]), message(b'Z', b"I")].concat()).unwrap();
+                while let Some((b'Q', query)) = heard(&mut stream, false) {
+                    let query = String::from_utf8_lossy(&query).trim_end_matches('\0').to_owned();
+                    stream.write_all(&answer(&query)).unwrap();
+                    asked.push(query);
+                }
+            }
+            asked
+        });
+        let mut store = Store::new(&url).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let ended = runtime.block_on(async {
+            store.begin(Instant::now() + Duration::from_secs(30), Constraints::AsDeclared).await?;
+            store.commit().await
+        });
+        store.drop_connection();
+        (ended, database.join().unwrap())
+    }
+
+    /// As PostgreSQL does: a commit of a transaction that has failed is no error, a savepoint in it is one.
+    #[test]
+    fn a_transaction_that_failed_without_a_word_is_not_taken_for_committed() {
+        let (ended, asked) = committed(|query| match query {
+            begin if begin.starts_with("begin;") => {
+                [message(b'C', b"BEGIN\0"), message(b'C', b"SET\0"), message(b'Z', b"E")].concat()
+            }
+            savepoint if savepoint.starts_with("savepoint") => {
+                let error = b"SERROR\0VERROR\0C25P02\0Mcurrent transaction is aborted\0\0";
+                [message(b'E', error), message(b'Z', b"E")].concat()
+            }
+            _ => [message(b'C', b"ROLLBACK\0"), message(b'Z', b"I")].concat(),
+        });
+        assert!(
+            matches!(&ended, Err(Trouble::Passing(told)) if told.ends_with("current transaction is aborted (SQLSTATE 25P02)")),
+            "{ended:?}"
+        );
+        assert_eq!(asked[1..], [COMMIT.to_owned()]);
+    }
+
+    #[test]
+    fn an_error_without_a_code_is_no_databases_word_and_worth_a_wait() {
+        for (fields, words) in [
+            (&b"\0"[..], "reports an error without an SQLSTATE"),
+            (b"Mno\0\0", "without an SQLSTATE, in these words: no"),
+            (b"Mno\0C\0\0", "without an SQLSTATE, in these words: no"),
+            (b"Mno\0C28\0\0", "without an SQLSTATE, in these words: no"),
+        ] {
+            let (ended, _) = committed(|_| [message(b'E', fields), message(b'Z', b"I")].concat());
+            assert!(matches!(&ended, Err(Trouble::Passing(told)) if told.ends_with(words)), "{ended:?}");
+        }
     }
 
     /// Listens, and has the system take connections that nobody ever looks at.

@@ -30,7 +30,11 @@ impl Trouble {
             sqlx::Error::Database(error) => {
                 let postgres = error.try_downcast_ref::<PgDatabaseError>();
                 let hint = postgres.and_then(PgDatabaseError::hint);
-                Self::by_code(error.code().as_deref().unwrap_or_default(), error.message(), hint, at)
+                let code = error.code().filter(|code| is_sqlstate(code));
+                code.map_or_else(
+                    || Self::without_code(error.message(), at),
+                    |code| Self::by_code(&code, error.message(), hint, at),
+                )
             }
             sqlx::Error::Io(error) if error.kind() == ErrorKind::PermissionDenied => Self::denied(at),
             sqlx::Error::Io(error) => Self::Passing(format!("the connection to the database at {at} broke: {error}")),
@@ -74,6 +78,14 @@ impl Trouble {
         ))
     }
 
+    /// Every error of PostgreSQL has a code, so that this is somebody else's, or broken.
+    fn without_code(message: &str, at: &str) -> Self {
+        let words = if message.is_empty() { String::new() } else { format!(", in these words: {}", short(message)) };
+        Self::Passing(format!(
+            "the database at {at} was not understood: it reports an error without an SQLSTATE{words}"
+        ))
+    }
+
     /// By the five characters of an SQLSTATE, the first two of which are its class.
     fn by_code(code: &str, message: &str, hint: Option<&str>, at: &str) -> Self {
         let class = code.get(..2).unwrap_or_default();
@@ -86,9 +98,10 @@ impl Trouble {
                  where that is no passing load; {}",
                 told(message)
             )),
-            // Lost connections, conflicts of transactions, resources, an operator, the system; a standby after a failover.
+            // Lost connections, conflicts of transactions, resources, an operator, the system; a standby after a failover; a
+            // transaction that has failed or is gone, and nobody said so.
             ("08" | "40" | "53" | "57" | "58" | "XX" | "26", _)
-            | (_, "55P03" | "55006" | "25006" | "25P03" | "25P04") => Self::Passing(told(message)),
+            | (_, "55P03" | "55006" | "25006" | "25P01" | "25P02" | "25P03" | "25P04") => Self::Passing(told(message)),
             // Values may stand in these words, in quotes.
             ("22" | "P0", _) => Self::Data(of_record(&without_quotes(message))),
             ("21" | "23" | "44" | "54", _) => Self::Data(of_record(message)),
@@ -105,6 +118,10 @@ impl From<Trouble> for Failure {
             Trouble::Data(reason) => fatal(format!("no single record is to blame: {reason}")),
         }
     }
+}
+
+fn is_sqlstate(code: &str) -> bool {
+    code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
 }
 
 /// What somebody can do about it.
@@ -151,8 +168,10 @@ mod tests {
 
     #[test]
     fn what_time_may_heal_is_passing() {
-        for code in ["08006", "40001", "40P01", "53300", "57P01", "57P03", "57014", "58030", "55P03", "25006", "XX000"]
-        {
+        for code in [
+            "08006", "40001", "40P01", "53300", "57P01", "57P03", "57014", "58030", "55P03", "25006", "25P01", "25P02",
+            "XX000",
+        ] {
             assert!(matches!(Trouble::by_code(code, "m", None, AT), Trouble::Passing(_)), "{code}");
         }
         let broken = sqlx::Error::Io(io::Error::from(ErrorKind::ConnectionReset));

@@ -105,7 +105,7 @@ impl<'w> Job<'w> {
                 return Err(Trouble::Passing("the host does not want the answer any more".to_owned()));
             }
         }
-        if begun { self.store.run("commit").await } else { Ok(()) }
+        if begun { self.store.commit().await } else { Ok(()) }
     }
 
     /// Writes so many records at a time, each part in a transaction of its own, and rejects those that the database refuses. What is
@@ -154,7 +154,7 @@ impl<'w> Job<'w> {
                 Err(other) => return Err(other),
             }
         }
-        self.store.run("commit").await
+        self.store.commit().await
     }
 
     /// The rows of records; those that make none are rejected.
