@@ -19,6 +19,7 @@ mod later;
 mod origin;
 mod overlay;
 mod parse;
+mod paths;
 mod plugin;
 mod problem;
 mod property;

@@ -1,7 +1,7 @@
 //! Where compiled plugins are kept, as it is written: two words, or a folder.
 //!
-//! What looks like another word, or like a shell's name for a folder, would be made as a folder of that name: it is refused with what
-//! is meant. Which folder is private enough is the guest edge's knowledge.
+//! What looks like another word would be made as a folder of that name: it is refused with what is meant. Which folder is private
+//! enough is the guest edge's knowledge.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,6 +12,7 @@ use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::findings::Findings;
+use super::paths;
 use super::shape::nearest;
 
 /// Where compiled plugins are kept, so that not every start compiles.
@@ -90,10 +91,8 @@ fn meant(written: &str) -> Option<String> {
     if word.is_empty() {
         return Some(format!("write \"{AUTO}\", \"{OFF}\" or a folder"));
     }
-    if let Some(rest) = written.trim_start().strip_prefix('~') {
-        let home = format!("write \"${{HOME}}{rest}\"");
-        let advice = if rest.is_empty() || rest.starts_with('/') { home } else { "write the whole path".to_owned() };
-        return Some(format!("no home folder is put in place of \"~\"; {advice}"));
+    if let Some(fault) = paths::stand_in(written) {
+        return Some(fault);
     }
     let word = match word.as_str() {
         "none" | "false" | "no" | "never" | "disable" | "disabled" | "null" | "nil" | "0" => OFF,
@@ -124,6 +123,8 @@ mod tests {
             ("~", "write \"${HOME}\""),
             ("~/cache", "write \"${HOME}/cache\""),
             ("~me/cache", "write the whole path"),
+            ("$HOME/c", "write \"${HOME}/c\""),
+            ("%h/c", "write \"${HOME}/c\""),
         ] {
             let meant = meant(written).unwrap_or_default();
             assert!(meant.contains(wanted), "{written:?}: {meant}");

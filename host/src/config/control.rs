@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf, absolute};
 
 use super::file::ConfigFile;
 use super::findings::Findings;
+use super::paths;
 use crate::control::place;
 
 /// Where a host makes its control socket.
@@ -27,10 +28,9 @@ pub(crate) fn parse(
         let path = folder.join(written);
         // Commands are run in another folder than the host, and a command that releases something names the socket.
         let path = absolute(&path).unwrap_or(path);
-        let fault = if written.trim().is_empty() { Some("is empty".to_owned()) } else { place::fault(&path) };
-        if let Some(fault) = fault {
-            let message = format!("control.socket: the path {path:?} {fault}; name another file");
-            findings.refuse(&[&["control", "socket"]], message);
+        let fault = || place::fault(&path).map(|fault| format!("= {path:?}: this path {fault}; name another file"));
+        if let Some(fault) = paths::fault(written).or_else(fault) {
+            findings.refuse(&[&["control", "socket"]], format!("control.socket {fault}"));
         }
         return control.enabled.then_some(ControlConfig::At(path));
     }

@@ -8,6 +8,7 @@ use gristmill_kafka::is_pattern;
 
 use super::file::{ConfigFile, FormatName, RegistrySection, TopicSection};
 use super::findings::Findings;
+use super::paths;
 use super::quantity::Span;
 use super::secret::Secret;
 use super::topic_match::TopicMatch;
@@ -153,7 +154,7 @@ fn registry(section: &RegistrySection, folder: &Path, findings: &mut Findings) -
         url: section.url.clone(),
         user: section.user.clone().zip(section.password.clone()),
         token: section.token.clone(),
-        ca_file: section.ca_file.as_ref().map(|file| folder.join(file)),
+        ca_file: section.ca_file.as_ref().map(|file| paths::parse(&path("ca_file"), file, folder, findings)),
         request_time_max: section.timeout.0,
     }
 }
@@ -206,6 +207,9 @@ fn refuse_misfits(side: &Side<'_>, topic: &str, registry: bool, findings: &mut F
     let keys = [format!("{name}_format"), format!("{name}_schema"), format!("{name}_message")];
     let [format_path, schema_path, message_path] = keys.each_ref().map(|key| ["topics", topic, key.as_str()]);
     let has_schema = side.has_schema();
+    if let Some(fault) = side.schema.and_then(paths::fault) {
+        findings.refuse(&[&schema_path], format!("topics.{topic}.{name}_schema {fault}"));
+    }
     if !has_schema && side.schema.is_some() {
         let message = format!(
             "topics.{topic}.{name}_schema: nothing is held against a schema with this {name}_format; write \"json-schema\", \"avro\" or \

@@ -12,12 +12,14 @@ use gristmill_guest::{FilesGrant, shortened};
 
 use super::file::{GrantsSection, Instances, PluginSection};
 use super::findings::Findings;
+use super::paths;
 use super::problem::Place;
 use super::secret::{STARS, Secret};
 
 const HTTP: [&str; 3] = ["plugin", "grants", "http"];
 const TCP: [&str; 3] = ["plugin", "grants", "tcp"];
 const ADDRESSES: [&str; 3] = ["plugin", "grants", "addresses"];
+const CA_FILE: [&str; 3] = ["plugin", "grants", "ca_file"];
 const FILES: [&str; 3] = ["plugin", "grants", "files"];
 const DETERMINISTIC: [&str; 2] = ["plugin", "deterministic"];
 
@@ -52,7 +54,8 @@ pub(crate) fn parse(plugin: &PluginSection, folder: &Path, findings: &mut Findin
     secrets(plugin, findings);
     determinism(plugin, findings);
     let GrantsSection { http, tcp, addresses, ca_file, files } = &plugin.grants;
-    let mut rules = Rules { ca_file: ca_file.as_ref().map(|file| folder.join(file)), ..Rules::default() };
+    let ca_file = ca_file.as_ref().map(|file| paths::parse(&CA_FILE, file, folder, findings));
+    let mut rules = Rules { ca_file, ..Rules::default() };
     let shown = |error: DestinationError| {
         // Half of a table that was written as a text may hold what its headers hold.
         let is_table = error.value.contains(['{', '}', '=', '"']);
@@ -91,6 +94,9 @@ pub(crate) fn parse(plugin: &PluginSection, folder: &Path, findings: &mut Findin
     }
     let mut mounts = BTreeSet::new();
     for (item, entry) in files.iter().enumerate() {
+        if let Some(fault) = paths::fault(&entry.path) {
+            findings.refuse_item(&FILES, item, format!("plugin.grants.files: path {fault}"));
+        }
         if let Some(fault) = mount_fault(&entry.mount).or_else(|| {
             (!mounts.insert(entry.mount.trim_end_matches('/')))
                 .then_some("is the name of two folders; write another one")
@@ -128,7 +134,7 @@ fn mount_fault(mount: &str) -> Option<&'static str> {
     match parts {
         None => Some("is no absolute path; write \"/lookup\""),
         Some("") => Some("would be all that the plugin sees; write \"/lookup\""),
-        Some(parts) if parts.trim_end_matches('/').split('/').any(|part| matches!(part, "" | "." | "..")) => {
+        Some(parts) if parts.trim_end_matches('/').split('/').any(|part| matches!(part.trim(), "" | "." | "..")) => {
             Some("has empty parts or dots; write \"/lookup\"")
         }
         Some(_) if mount.contains('\0') => Some("has a zero byte"),
@@ -168,7 +174,7 @@ fn secrets(plugin: &PluginSection, findings: &mut Findings) {
                 "plugin.secrets.{name} reaches nobody; write expose = true to give it to the plugin, or let the host send it: \
                  plugin.grants.http = [{{ url = \"https://api.example.com\", headers = {{ authorization = \"Bearer ${{TOKEN}}\" }} }}]"
             );
-            findings.refuse(&[&["plugin", "secrets", name]], message);
+            findings.refuse(&[&["plugin", "secrets", name], &["plugin", "secrets", name, "expose"]], message);
         }
         if plugin.settings.contains_key(name) {
             let message = format!("plugin.secrets.{name} has the name of a setting; remove one of them");

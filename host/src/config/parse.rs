@@ -17,6 +17,7 @@ use super::decoding;
 use super::file::{self, ConfigFile};
 use super::findings::Findings;
 use super::grants;
+use super::paths;
 use super::property;
 use super::secret::Secret;
 use super::writing;
@@ -41,12 +42,13 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, runtime: &Path, findings: &
     let decoding = decoding::parse(&file, folder, findings);
     let grants = grants::parse(&file.plugin, folder, findings);
     let cache = cache::parse(&file.plugin.cache, folder, findings);
+    let path = paths::parse(&["plugin", "path"], &file.plugin.path, folder, findings);
     let bytes_max = bytes_max.filter(|_| findings.is_empty())?;
     let warnings = std::mem::take(&mut findings.warnings);
     let policy = policy(&file, bytes_max);
     let pipeline = file.pipeline_name().to_owned();
     let plugin = PluginConfig {
-        path: folder.join(&file.plugin.path),
+        path,
         digest,
         cache,
         reuse: file.plugin.instances == file::Instances::Reuse,
@@ -66,10 +68,9 @@ pub(crate) fn parse(file: ConfigFile, folder: &Path, runtime: &Path, findings: &
 
 /// Names that must not be empty, or must be what they stand for.
 fn names(file: &ConfigFile, findings: &mut Findings) {
-    let texts: [(&[&str], &str); 3] = [
+    let texts: [(&[&str], &str); 2] = [
         (&["pipeline"], file.pipeline.as_deref().unwrap_or("unnamed")),
         (&["kafka", "group_id"], &file.kafka.group_id),
-        (&["plugin", "path"], &file.plugin.path),
     ];
     for (path, text) in texts {
         if text.trim().is_empty() {

@@ -3,10 +3,10 @@
 //! It knows no key of the configuration. Text from flags and variables is read as what the type wants.
 
 use serde::de::value::StrDeserializer;
-use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::shape::{ShapeError, TABLE};
+use super::shape::ShapeError;
 use super::tree::{Entry, KeyPath, Node, Value};
 
 /// How a list is written in a flag or variable.
@@ -112,11 +112,12 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ShapeError> {
+        let wanted = (&visitor as &dyn Expected).to_string();
         // Serde would take a list for a struct, field by field; nobody writes a section like that on purpose.
         if matches!(self.node.value, Value::Table(_)) {
             return self.deserialize_any(visitor);
         }
-        Err(ShapeError::wrong_kind(TABLE).at(&self.path, self.node))
+        Err(ShapeError::wrong_kind(wanted).at(&self.path, self.node))
     }
 
     fn deserialize_u32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ShapeError> {

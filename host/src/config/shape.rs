@@ -184,7 +184,7 @@ fn one_of(words: &[&str]) -> String {
 }
 
 /// What keys and values are called together.
-pub(crate) const TABLE: &str = "a table";
+const TABLE: &str = "a table";
 
 /// Names of the machine's types, in words.
 fn plain(wanted: &str) -> String {

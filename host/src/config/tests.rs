@@ -3,6 +3,7 @@
 mod bounds;
 mod decoding;
 mod grants;
+mod paths;
 mod refused;
 mod writing;
 

@@ -45,7 +45,7 @@ fn collect(root: &Value, section: &Value, path: &str, keys: &mut BTreeMap<String
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        keys.insert(path, Key { kind: kind(named, resolved), default });
+        keys.insert(path, Key { kind: kind(root, named, resolved), default });
     }
 }
 
@@ -66,7 +66,7 @@ fn said_default(description: &Value) -> String {
 }
 
 /// The type in the words of the page.
-fn kind(named: &str, schema: &Value) -> String {
+fn kind(root: &Value, named: &str, schema: &Value) -> String {
     let words = schema["oneOf"].as_array().or(schema["enum"].as_array());
     if let Some(words) = words {
         let words = words.iter().map(|word| word["const"].as_str().or(word.as_str()).unwrap());
@@ -84,7 +84,11 @@ fn kind(named: &str, schema: &Value) -> String {
         (_, Some("integer")) => "whole number",
         (_, Some("number")) => "number",
         (_, Some("boolean")) => "true or false",
-        (_, Some("array")) => "list of texts",
+        (_, Some("array")) => match resolve(root, &schema["items"]).1 {
+            items if items["properties"].is_object() => "list of tables",
+            items if items["anyOf"].is_array() => "list of texts or tables",
+            _ => "list of texts",
+        },
         (_, Some("object")) => "table",
         _ => panic!("{named}: {schema}"),
     };

@@ -140,7 +140,7 @@ impl JsonSchema for HttpEntry {
 
 /// A folder that the plugin may read.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table for each folder, as in [{ path = \"lookup\", as = \"/lookup\" }]")]
 pub(crate) struct FilesEntry {
     /// The folder, relative to that of this configuration.
     pub(crate) path: String,

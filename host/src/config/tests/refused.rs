@@ -176,6 +176,7 @@ fn a_table_in_a_flag_or_variable_is_refused_with_its_notation() {
     let keys =
         |path: &str| format!("wanted a table; give each of its keys a flag of its own, such as --set {path}.KEY=VALUE");
     let list = "wanted a list in TOML's notation, such as [\"a\", \"b\"] or [{ key = \"value\" }], or words as in a,b";
+    let folders = "wanted a table for each folder, as in [{ path = \"lookup\", as = \"/lookup\" }]";
     for (flag, wanted) in [
         ("plugin.secrets.x=hunter2", keys("plugin.secrets.x")),
         ("plugin.secrets.x={ value = \"hunter2\", expose = true }", keys("plugin.secrets.x")),
@@ -183,8 +184,9 @@ fn a_table_in_a_flag_or_variable_is_refused_with_its_notation() {
         ("plugin.secrets.\"a.b\"=hunter2", keys("plugin.secrets.\"a.b\"")),
         ("plugin.grants.http={ url = \"https://hunter2.test\" }", list.to_owned()),
         ("plugin.grants.http=[{ \"url\": \"https://hunter2.test\" }]", list.to_owned()),
-        ("plugin.grants.files=lookup", list.to_owned()),
-        ("plugin.grants.files=[\"lookup\"]", "wanted a table for each item, as in [{ key = \"value\" }]".to_owned()),
+        ("plugin.grants.files=lookup", folders.to_owned()),
+        ("plugin.grants.files=[\"lookup\"]", folders.to_owned()),
+        ("plugin.grants.files=[[\"lookup\"]]", folders.to_owned()),
         ("kafka.topics=[\"a\"", list.to_owned()),
     ] {
         let text = laid(flag);
@@ -202,4 +204,10 @@ fn a_table_in_a_flag_or_variable_is_refused_with_its_notation() {
 fn what_is_wrong_inside_a_list_of_a_flag_is_told_at_the_flag() {
     let text = laid("plugin.grants.http=[\"https://a.test\", { uri = \"https://b.test\" }]");
     assert!(text.starts_with("flag --set plugin.grants.http: unknown key \"uri\""), "{text}");
+}
+
+#[test]
+fn a_secret_whose_exposure_cannot_be_read_is_not_told_to_reach_nobody() {
+    let text = problems("[plugin.secrets.token]\nvalue = \"x\"\nexpose = \"yes\"");
+    assert_eq!(text, "etc/g.toml:12:10: plugin.secrets.token.expose = \"yes\": wanted true or false");
 }
