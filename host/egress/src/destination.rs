@@ -162,12 +162,15 @@ fn host_and_port(authority: &str) -> Result<(HostPattern, Option<u16>), Problem>
     Ok((HostPattern::parse(host)?, port))
 }
 
-/// What stands in a URL and belongs to neither host nor port. A backslash is a slash to some readers, so it is one here.
+/// What begins that which stands in a URL behind host and port. A backslash is a slash to some readers, so it is one here.
+const BEHIND: [char; 4] = ['/', '?', '#', '\\'];
+
+/// Refuses what stands in a URL and belongs to neither host nor port.
 fn check_characters(authority: &str) -> Result<(), Problem> {
     if authority.contains('@') {
         return Err(Problem::UserInfo);
     }
-    if authority.contains(['/', '?', '#', '\\']) {
+    if authority.contains(BEHIND) {
         return Err(Problem::Path);
     }
     Ok(())
@@ -179,7 +182,7 @@ fn check_characters(authority: &str) -> Result<(), Problem> {
 pub struct DestinationError {
     /// Which list it stands in: `http` or `tcp`.
     pub what: &'static str,
-    /// The destination as it was written, without what stands before an `@`.
+    /// The destination as it was written, without what stands before an `@` and behind the host and port.
     pub value: String,
     /// What is wrong with it.
     pub problem: Problem,
@@ -187,9 +190,22 @@ pub struct DestinationError {
 
 impl DestinationError {
     fn new(what: &'static str, value: &str, problem: Problem) -> Self {
-        // What stands there may be a password.
-        let value = value.rsplit_once('@').map_or_else(|| value.to_owned(), |(_, behind)| format!("…@{behind}"));
-        Self { what, value, problem }
+        Self { what, value: shown(value), problem }
+    }
+}
+
+/// A destination without what stands before an `@`, which may be a password, and behind host and port, where tokens stand.
+fn shown(value: &str) -> String {
+    let (scheme, rest) = value.split_at(value.find("://").map_or(0, |at| at + "://".len()));
+    let at = rest.rfind('@');
+    match (at, rest.find(BEHIND)) {
+        (None, None) => value.to_owned(),
+        (None, Some(end)) if rest[end..] == *"/" => value.to_owned(),
+        (None, Some(end)) => format!("{scheme}{}…", &rest[..=end]),
+        (Some(at), None) => format!("…{}", &rest[at..]),
+        (Some(at), Some(end)) if at < end => format!("…{}…", &rest[at..=end]),
+        // Which of them is meant as what it is, and what is part of a password, nobody can tell.
+        (Some(_), Some(_)) => "…".to_owned(),
     }
 }
 
@@ -283,6 +299,28 @@ mod tests {
         assert_eq!(text, "cannot grant tcp \"db.internal\": write its port as well, such as db.internal:5432");
         let text = HttpOrigin::parse("https://me:hunter2@api.example.com").unwrap_err().to_string();
         assert!(text.starts_with("cannot grant http \"…@api.example.com\": it has a name or password"), "{text}");
+    }
+
+    #[test]
+    fn an_error_shows_neither_what_stands_before_a_host_nor_what_stands_behind_it() {
+        for (written, wanted) in [
+            ("https://a.example?hunter2", "https://a.example?…"),
+            ("https://a.example#hunter2", "https://a.example#…"),
+            ("https://hooks.example:1/services/hunter2", "https://hooks.example:1/…"),
+            ("https://a.example\\hunter2", "https://a.example\\…"),
+            ("https://a.example/", "https://a.example/"),
+            ("https://a.example/?key=me@hunter2", "…"),
+            ("https:///u:hunter2@a.example", "…"),
+            ("//u:hunter2@x", "…"),
+            ("u:hunter2@x", "…@x"),
+            ("db:5432/?password=hunter2", "db:5432/…"),
+            ("postgres://u:hunter2@db:5432/x?password=hunter2", "…@db:5432/…"),
+            ("postgres://u:hun/ter2@db:5432/x", "…"),
+        ] {
+            let wrong = [HttpOrigin::parse(written).err(), TcpDestination::parse(written).err()];
+            let wrong: Vec<_> = wrong.into_iter().flatten().map(|error| error.value).collect();
+            assert!(!wrong.is_empty() && wrong.iter().all(|value| value == wanted), "{written}: {wrong:?}");
+        }
     }
 
     #[test]

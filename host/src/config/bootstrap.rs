@@ -12,6 +12,12 @@ pub(crate) fn faults(servers: &str) -> Vec<String> {
     if entries.peek().is_none() {
         return vec!["kafka.bootstrap_servers is empty".to_owned()];
     }
+    if servers.contains('@') {
+        // Nothing is shown: what stands before it may be a password, and a password may look like anything.
+        let fault = "kafka.bootstrap_servers has a name or password before a host; who we are stands in kafka.properties, as \
+                     sasl.username and sasl.password";
+        return vec![fault.to_owned()];
+    }
     entries
         .filter_map(|entry| fault(entry).map(|fault| format!("kafka.bootstrap_servers: {entry:?} {fault}")))
         .collect()
@@ -70,6 +76,10 @@ mod tests {
             assert!(fault.starts_with("kafka.bootstrap_servers: ") && fault.contains(wanted), "{servers}: {fault}");
         }
         assert_eq!(faults("a,b").len(), 2);
+        for servers in ["SASL_SSL://u:hunter2@a:1", "u@a:1", "b:1,u:hun,ter2@a:1"] {
+            let [fault] = &faults(servers)[..] else { panic!("{servers}: {:?}", faults(servers)) };
+            assert!(fault.contains("sasl.password") && !fault.contains("ter2"), "{fault}");
+        }
         assert_eq!(faults(" , "), ["kafka.bootstrap_servers is empty"]);
     }
 }

@@ -157,16 +157,18 @@ fn times(file: &ConfigFile, findings: &mut Findings) {
     }
     let grace = file.shutdown.grace;
     if grace < time {
-        findings.warnings.push(format!(
+        let message = format!(
             "shutdown.grace ({grace}) is shorter than plugin.limits.time ({time}): a stop may abandon a batch that would have \
              been finished"
-        ));
+        );
+        findings.warn(&[&["shutdown", "grace"], &["plugin", "limits", "time"]], message);
     }
     let drain = file.kafka.drain;
     if drain < time {
-        findings.warnings.push(format!(
+        let message = format!(
             "kafka.drain ({drain}) is shorter than plugin.limits.time ({time}): a rebalance may abandon a batch that would \
              have been finished"
-        ));
+        );
+        findings.warn(&[&["kafka", "drain"], &["plugin", "limits", "time"]], message);
     }
 }

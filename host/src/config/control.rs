@@ -36,9 +36,10 @@ pub(crate) fn parse(
     }
     let path = file.control_socket(runtime);
     if let Some(fault) = place::fault(&path).filter(|_| control.enabled) {
-        findings.warnings.push(format!(
+        let message = format!(
             "no control socket can be made: the path {path:?} {fault}; set control.socket, or control.enabled = false"
-        ));
+        );
+        findings.warn(&[&["pipeline"], &["kafka", "group_id"]], message);
     }
     control.enabled.then_some(ControlConfig::Usual(path))
 }

@@ -150,6 +150,9 @@ fn registry(section: &RegistrySection, folder: &Path, findings: &mut Findings) -
         );
         findings.refuse(&[&path("timeout")], message);
     }
+    if let Err(error) = RegistrySettings::new(&section.url).check_url() {
+        findings.refuse(&[&path("url")], format!("schema_registry.url: {error}"));
+    }
     RegistryConfig {
         url: section.url.clone(),
         user: section.user.clone().zip(section.password.clone()),

@@ -25,7 +25,7 @@ pub(crate) fn expand(findings: &mut Findings, folder: &Path, lookup: Lookup<'_>)
             Ok((text, hidden)) => {
                 // What a variable says may be meant as a number or a list: the type that reads it decides.
                 node.value = Value::Loose(text);
-                node.hidden |= hidden;
+                node.hidden.extend(hidden);
             }
             Err(message) => broken.push((path.clone(), node.origin.clone(), message)),
         }
@@ -49,9 +49,9 @@ fn walk(node: &mut Node, path: &KeyPath, visit: &mut dyn FnMut(&KeyPath, &mut No
     }
 }
 
-/// The text with its variables replaced, and whether part of it came from a file.
-fn replace(text: &str, folder: &Path, lookup: Lookup<'_>) -> Result<(String, bool), String> {
-    let (mut out, mut hidden, mut rest) = (String::new(), false, text);
+/// The text with its variables replaced, and what came from files.
+fn replace(text: &str, folder: &Path, lookup: Lookup<'_>) -> Result<(String, Vec<String>), String> {
+    let (mut out, mut hidden, mut rest) = (String::new(), Vec::new(), text);
     while let Some(at) = rest.find("${") {
         let before = &rest[..at];
         let after = &rest[at + 2..];
@@ -67,8 +67,9 @@ fn replace(text: &str, folder: &Path, lookup: Lookup<'_>) -> Result<(String, boo
         };
         let name = &after[..end];
         if let Some(path) = name.strip_prefix("file:") {
-            out.push_str(&file(&folder.join(path))?);
-            hidden = true;
+            let said = file(&folder.join(path))?;
+            out.push_str(&said);
+            hidden.push(said);
         } else {
             out.push_str(&variable(name, lookup)?);
         }

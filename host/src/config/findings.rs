@@ -75,8 +75,16 @@ impl Findings {
         if !self.is_whole(paths) {
             return;
         }
-        let nodes: Vec<&Node> = paths.iter().filter_map(|path| self.root.find(path)).collect();
-        self.problems.push(self.problem(&nodes, message));
+        let message = self.told(paths, message);
+        let place = paths.iter().find_map(|path| self.root.find(path));
+        let place = place.map(|node| self.source.place(&node.origin));
+        self.problems.push(Problem { message, place });
+    }
+
+    /// Warns of something that hangs on all of these paths.
+    pub(crate) fn warn(&mut self, paths: &[&[&str]], message: String) {
+        let message = self.told(paths, message);
+        self.warnings.push(message);
     }
 
     /// Refuses one item of the list at `path`.
@@ -85,16 +93,17 @@ impl Findings {
             Value::List(items) => items.get(item).unwrap_or(node),
             _ => node,
         });
-        self.problems.push(self.problem(node.as_slice(), message));
+        let message = node.map_or_else(|| message.clone(), |node| secret::told(&message, path, node));
+        let place = node.map(|node| self.source.place(&node.origin));
+        self.problems.push(Problem { message, place });
     }
 
-    /// A problem at the first of these nodes, in which nothing is shown that one of them hides.
-    fn problem(&self, nodes: &[&Node], message: String) -> Problem {
-        let message = nodes.iter().filter(|node| node.hidden).fold(message, |message, node| match &node.value {
-            Value::Text(text) | Value::Loose(text) => secret::blotted(&message, text),
-            _ => message,
-        });
-        Problem { message, place: nodes.first().map(|node| self.source.place(&node.origin)) }
+    /// The message, in which nothing is shown that what stands at one of these paths hides.
+    fn told(&self, paths: &[&[&str]], message: String) -> String {
+        paths.iter().fold(message, |message, path| match self.root.find(path) {
+            Some(node) => secret::told(&message, path, node),
+            None => message,
+        })
     }
 
     /// Reads the tree as what the file means. What does not fit is refused and taken out until the rest does.
@@ -117,8 +126,10 @@ impl Findings {
                 }
                 continue;
             }
-            // Each turn makes the tree smaller, or puts a value there that is never refused.
-            if !self.spoil(&path, &origin, message) {
+            // Each turn makes the tree smaller, or puts a value there that is never refused. A table goes with the key that it lacks.
+            let is_smaller =
+                self.spoil(&path, &origin, message) || (error.is_missing() && self.take_out(&path.parent()));
+            if !is_smaller {
                 return None;
             }
             // A key that is misspelt is not missing as well.

@@ -65,7 +65,7 @@ mod tests {
             ("~/ca.pem", "write \"${HOME}/ca.pem\""),
             ("~me/ca.pem", "in place of \"~me\" here; write the whole path"),
             ("$HOME/c", "= \"$HOME/c\": nothing is put in place of \"$HOME\" here; write \"${HOME}/c\""),
-            ("/home/$USER/c", "write \"/home/${USER}/c\" (a file or folder of this name would be \"/home/./$USER/c\")"),
+            ("/srv/$USER/c", "write \"/srv/${USER}/c\" (a file or folder of this name would be \"/srv/./$USER/c\")"),
             ("%h/c", "in place of \"%h\" here; write \"${HOME}/c\""),
             ("/var/cache/%i", "in place of \"%i\" here; write the whole path"),
         ] {
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn names_of_files_are_taken_as_they_are() {
         for path in
-            [".", "a~", "./~", "./$HOME", "/home/./$USER", "a$b", "$", "$1", "100%", "%", "%20", "a/%2F", "${HOME}"]
+            [".", "a~", "./~", "./$HOME", "/srv/./$USER", "a$b", "$", "$1", "100%", "%", "%20", "a/%2F", "${HOME}"]
         {
             assert_eq!(fault(path), None, "{path}");
         }

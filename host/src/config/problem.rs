@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 use crate::excerpt::{around, both_ends};
 
+use super::file::ConfigFile;
+use super::schema::Known;
 use super::secret;
 use super::tree::{Node, Origin, Value};
 
@@ -102,7 +104,8 @@ impl Source {
     pub(crate) fn blot(&mut self, root: &Node) {
         let mut bytes = std::mem::take(&mut self.text).into_bytes();
         self.text = String::from_utf8_lossy(&bytes).into_owned();
-        blot_node(&mut bytes, "", root);
+        let schema = schemars::schema_for!(ConfigFile);
+        blot_node(&mut bytes, "", root, Some(Known::new(schema.as_value())));
         self.blotted = String::from_utf8(bytes).ok();
     }
 
@@ -143,29 +146,49 @@ impl Source {
     fn may_hold_secret(&self, start: usize, end: usize) -> bool {
         let section =
             self.text[..start].lines().rev().find(|line| line.trim_start().starts_with('[')).unwrap_or_default();
-        let inside = ["settings", "properties", "schema_registry", "secrets", "grants"]
+        let line = &self.text[start..end];
+        let inside = ["plugin", "properties", "schema_registry"]
             .iter()
-            .any(|word| section.contains(word));
+            .any(|word| section.contains(word) || line.contains(word));
         let notation_without_sections = !self.text.lines().any(|line| line.trim_start().starts_with('['));
-        inside || notation_without_sections || secret::sounds_secret(&self.text[start..end])
+        inside || notation_without_sections || line.contains(['@', '{']) || secret::sounds_secret(line)
     }
 }
 
-/// Replaces what stands at a secret's span by stars, byte for byte, so that all other spans stay right.
-fn blot_node(bytes: &mut [u8], path: &str, node: &Node) {
+/// Replaces what stands at a secret's span by stars, byte for byte, so that all other spans stay right. Where there is no such key, a
+/// text may be a secret whose key was mistyped.
+fn blot_node(bytes: &mut [u8], path: &str, node: &Node, known: Option<Known<'_>>) {
+    if known.is_none() && matches!(node.value, Value::Table(_) | Value::List(_) | Value::Text(_)) {
+        return blot_all(bytes, node);
+    }
     match &node.value {
         Value::Table(entries) => {
             for entry in entries {
-                blot_node(bytes, &super::tree::join(path, &entry.key), &entry.node);
+                let known = known.and_then(|known| known.key(&entry.key));
+                blot_node(bytes, &super::tree::join(path, &entry.key), &entry.node, known);
             }
         }
-        Value::List(items) => items.iter().for_each(|item| blot_node(bytes, path, item)),
+        Value::List(items) => {
+            let known = known.and_then(Known::item);
+            items.iter().for_each(|item| blot_node(bytes, path, item, known));
+        }
+        Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Text(_) | Value::Loose(_) => {
+            if secret::may_hold_secrets(path) || secret::is_more_than_an_address(path, &node.value) {
+                blot_all(bytes, node);
+            }
+        }
+    }
+}
+
+/// Replaces all single values in it by stars.
+fn blot_all(bytes: &mut [u8], node: &Node) {
+    match &node.value {
+        Value::Table(entries) => entries.iter().for_each(|entry| blot_all(bytes, &entry.node)),
+        Value::List(items) => items.iter().for_each(|item| blot_all(bytes, item)),
         Value::Null | Value::Bool(_) | Value::Integer(_) | Value::Float(_) | Value::Text(_) | Value::Loose(_) => {
             let Origin::File(span) = &node.origin else { return };
-            if secret::may_hold_secrets(path) || secret::names_a_user(path, &node.value) {
-                let span = span.start.min(bytes.len())..span.end.min(bytes.len());
-                bytes[span].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b'*');
-            }
+            let span = span.start.min(bytes.len())..span.end.min(bytes.len());
+            bytes[span].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b'*');
         }
     }
 }

@@ -37,6 +37,39 @@ fn collect(root: &serde_json::Value, schema: &serde_json::Value, path: &str, key
     }
 }
 
+/// What may stand somewhere in the configuration.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Known<'s> {
+    root: &'s serde_json::Value,
+    schema: &'s serde_json::Value,
+}
+
+impl<'s> Known<'s> {
+    /// What may stand at the top level of a configuration with this schema.
+    pub(crate) fn new(root: &'s serde_json::Value) -> Self {
+        Self { root, schema: root }
+    }
+
+    /// What may stand at a key; nothing where there is no such key.
+    pub(crate) fn key(self, key: &str) -> Option<Self> {
+        self.forms()
+            .find_map(|form| form["properties"].get(key).or(form.get("additionalProperties")))
+            .and_then(|schema| schema.is_object().then_some(Self { schema, ..self }))
+    }
+
+    /// What may stand in a list; nothing where no list may stand.
+    pub(crate) fn item(self) -> Option<Self> {
+        self.forms().find_map(|form| form.get("items")).map(|schema| Self { schema, ..self })
+    }
+
+    /// Each form that it may have.
+    fn forms(self) -> impl Iterator<Item = &'s serde_json::Value> {
+        let schema = resolve(self.root, self.schema);
+        let any = schema["anyOf"].as_array().map_or(&[][..], Vec::as_slice);
+        std::iter::once(schema).chain(any.iter().map(move |form| resolve(self.root, form)))
+    }
+}
+
 /// Follows a reference to a named type.
 fn resolve<'s>(root: &'s serde_json::Value, schema: &'s serde_json::Value) -> &'s serde_json::Value {
     let reference = schema.get("$ref").and_then(|value| value.as_str()).and_then(|text| text.strip_prefix('#'));

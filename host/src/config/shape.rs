@@ -130,7 +130,7 @@ fn shown(path: &str, node: &Node) -> Option<String> {
         Value::Float(number) => number.to_string(),
         Value::Text(text) | Value::Loose(text) => format!("{text:?}"),
     };
-    let secret = node.hidden || secret::may_hold_secrets(path);
+    let secret = node.is_hidden() || secret::may_hold_secrets(path);
     Some(if secret { STARS.to_owned() } else { scalar })
 }
 

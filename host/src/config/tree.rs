@@ -59,14 +59,19 @@ pub(crate) struct Node {
     pub(crate) value: Value,
     /// Where it was written.
     pub(crate) origin: Origin,
-    /// True when part of it was read from a file with `${file:…}`: such a value is never printed.
-    pub(crate) hidden: bool,
+    /// What was read from files with `${file:…}` and became part of it: such a value is not printed.
+    pub(crate) hidden: Vec<String>,
 }
 
 impl Node {
     /// A value that may be printed.
     pub(crate) fn new(value: Value, origin: Origin) -> Self {
-        Self { value, origin, hidden: false }
+        Self { value, origin, hidden: Vec::new() }
+    }
+
+    /// True when part of it was read from a file. What is in a list or a table hides for itself.
+    pub(crate) fn is_hidden(&self) -> bool {
+        !self.hidden.is_empty()
     }
 
     /// The same with all that is in it, written at this place.

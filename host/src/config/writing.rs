@@ -87,10 +87,11 @@ pub(crate) fn parse(file: &ConfigFile, kafka: &KafkaConfig, findings: &mut Findi
             findings.refuse(&[&["sinks", name]], "sinks: a sink has no name, so no plugin can emit to it".to_owned());
         }
         if file.dead_letter.as_ref().is_some_and(|letters| letters.topic == sink.topic) {
-            findings.warnings.push(format!(
+            let message = format!(
                 "sinks.{name}.topic and dead_letter.topic are both {:?}: what is emitted would lie among the dead letters",
                 sink.topic
-            ));
+            );
+            findings.warn(&[&["sinks", name, "topic"], &["dead_letter", "topic"]], message);
         }
         written(&["sinks", name, "topic"], &sink.topic, "emitted record", &kafka.topics, findings);
     }

@@ -132,7 +132,9 @@ pub(super) mod tests {
             "[topics.orders]\nkey_format = \"avro\"\nkey_schema = \"a\"\nvalue_format = \"avro\"\nvalue_schema = \"b\"",
         );
         assert!(both.contains("key_format") && both.contains("; topics.orders.value_format: "), "{both}");
-        let url = told("[topics.orders]\nvalue_format = \"avro\"\n[schema_registry]\nurl = \"localhost:8081\"");
-        assert!(url.starts_with("schema_registry: the url of the registry "), "{url}");
+        let authorities = told(
+            "[topics.orders]\nvalue_format = \"avro\"\n[schema_registry]\nurl = \"http://localhost:8081\"\nca_file = \"no/such.pem\"",
+        );
+        assert!(authorities.starts_with("schema_registry: cannot read the certificates "), "{authorities}");
     }
 }

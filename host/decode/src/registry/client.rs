@@ -146,7 +146,7 @@ fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// The address without a slash at the end.
-fn base(url: &str) -> Result<String, RegistryError> {
+pub(super) fn base(url: &str) -> Result<String, RegistryError> {
     let uri: Uri = url.parse().map_err(|_| RegistryError::Url("is no address"))?;
     if !matches!(uri.scheme_str(), Some("http" | "https")) {
         return Err(RegistryError::Url("begins neither with http:// nor with https://"));

@@ -48,6 +48,14 @@ impl RegistrySettings {
             schemas_bytes_max: 64 << 20,
         }
     }
+
+    /// Says what is wrong with the address, before anybody is asked.
+    ///
+    /// # Errors
+    /// [`RegistryError::Url`], which does not repeat it.
+    pub fn check_url(&self) -> Result<(), RegistryError> {
+        super::client::base(&self.url).map(drop)
+    }
 }
 
 /// Who we are to a registry.

@@ -87,3 +87,14 @@ fn a_registry_that_nobody_needs_is_noticed() {
     assert!(warnings("[topics.orders]\nvalue_format = \"json\"")[0].contains("no topic needs it"));
     assert!(warnings("[topics.orders]\nvalue_format = \"avro\"").is_empty());
 }
+
+#[test]
+fn an_address_of_a_registry_that_names_a_user_is_refused_at_its_line_and_not_shown() {
+    let text = problems("[schema_registry]\nurl = \"http://u:hunter2@r\"");
+    let wanted = "etc/g.toml:11:7: schema_registry.url: the url of the registry holds a user or password, which are set beside it";
+    assert!(text.starts_with(wanted) && !text.contains("hunter2"), "{text}");
+    let more = "bootstrap_servers = \"SASL_SSL://u:hunter2@localhost:9092\"";
+    let error = read(&GOOD.replace("bootstrap_servers = \"localhost:9092\"", more)).unwrap_err();
+    let shown = format!("{error} {:?}", error.problems);
+    assert!(shown.contains("kafka.bootstrap_servers has a name or password") && !shown.contains("hunter2"), "{shown}");
+}

@@ -93,6 +93,22 @@ fn secrets_of_grants_are_never_shown() {
         "grants.http = \"hunter2\"",
         "grants.http = [{ url = \"http://a\", headers = { authorization = \"hunter2\" \"x\" = 1 } }]",
         "secrets.dsn = { valeu = \"hunter2\" }",
+        "setings = { a = \"hunter2\", b = [\"hunter2\"] }",
+        "secret = { a = { value = \"hunter2\", expose = true } }",
+        "setting = \"a=hunter2\"",
+        "path = { a = \"hunter2\" }",
+        "grants.htp = [{ url = \"https://a.test\", headers = { x = \"hunter2\" } }]",
+        "grants.http = [\"https://a.test?hunter2\"]",
+        "grants.http = [\"https://a.test#hunter2\", \"https://a.test/v1/hunter2\"]",
+        "grants.http = [\"https:///u:hunter2@a.test\", \"//u:hunter2@a.test\", \"u:hunter2@a.test\"]",
+        "grants.tcp = [\"postgres://u:hunter2@db:5432/x\", \"db:5432/?password=hunter2\"]",
+        "grants.tcp = [\"postgres://u:hun/hunter2@db:5432/x\", \"host=db password=hunter2\"]",
+        "[schema_registry]\nurl = \"http://u:hunter2@r\"",
+        "[schema_registry]\nurl = \"http://r/?key=hunter2\"",
+        "[kafka2]\npassword = { a = \"hunter2\" }",
+        "setings = { a = \"hunter2\" \"b\" }",
+        "settings = { a = \"hunter2\" \"b\" }",
+        "settings.a = \"hunter2\" \"b\"",
     ];
     for more in cases {
         let text = problems(more);

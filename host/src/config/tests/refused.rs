@@ -211,3 +211,22 @@ fn a_secret_whose_exposure_cannot_be_read_is_not_told_to_reach_nobody() {
     let text = problems("[plugin.secrets.token]\nvalue = \"x\"\nexpose = \"yes\"");
     assert_eq!(text, "etc/g.toml:12:10: plugin.secrets.token.expose = \"yes\": wanted true or false");
 }
+
+#[test]
+fn a_table_that_lacks_a_key_hides_nothing_that_is_wrong_behind_it() {
+    let text = problems(
+        "grants.files = [{ path = \"d\" }, { as = \"/e\" }, { path = \"\", as = \"/f\" }]\nsecrets.a = {}\n[sinks.out]\n[retry]\njitter = 7",
+    );
+    let wanted = [
+        "10:17: [plugin.grants.files] lacks the key \"as\"",
+        "10:33: [plugin.grants.files] lacks the key \"path\"",
+        "10:48: plugin.grants.files: path is empty",
+        "11:13: [plugin.secrets.a] lacks the key \"value\"",
+        "12:1: [sinks.out] lacks the key \"topic\"",
+        "14:10: retry.jitter (7)",
+    ];
+    assert_eq!(text.lines().count(), wanted.len(), "{text}");
+    for (line, wanted) in text.lines().zip(wanted) {
+        assert!(line.starts_with(&format!("etc/g.toml:{wanted}")), "{line} does not begin with {wanted}");
+    }
+}
