@@ -122,6 +122,24 @@ fn secrets_of_grants_are_never_shown() {
     }
 }
 
+#[test]
+fn a_broken_line_above_all_sections_is_not_shown_where_it_may_hold_a_secret() {
+    let shown = |line: &str| {
+        let error = read(&format!("{line}\n{GOOD}")).unwrap_err();
+        let Some(Place::File(spot)) = error.problems[0].place.clone() else { panic!("{error}") };
+        spot.shown.map(|(line, _)| line)
+    };
+    for line in [
+        "plugin.settings.a = \"hunter2\" \"b\"",
+        "schema_registry.url = \"http://u:hunter2@r\" \"b\"",
+        "kafka.bootstrap_servers = \"u:hunter2@b:1\" \"b\"",
+        "setings = { a = \"hunter2\" \"b\" }",
+    ] {
+        assert_eq!(shown(line), None, "{line}");
+    }
+    assert_eq!(shown("pipeline = a b").as_deref(), Some("pipeline = a b"));
+}
+
 /// A variable or a flag may hold a whole table.
 #[test]
 fn a_table_of_secrets_that_is_written_as_a_text_is_not_shown() {
