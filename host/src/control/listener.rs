@@ -228,6 +228,7 @@ fn inode(metadata: &Metadata) -> (u64, u64) {
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixListener as StdListener;
+    use std::time::Instant;
 
     use super::*;
 
@@ -299,15 +300,24 @@ mod tests {
         assert!(error.contains("is no folder"), "{error}");
     }
 
+    /// A socket that nobody listens at any more. A program that another test starts holds what is open here until it has begun.
+    fn leave_dead(path: &Path) {
+        drop(StdListener::bind(path).unwrap());
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while std::os::unix::net::UnixStream::connect(path).is_ok() {
+            assert!(Instant::now() < deadline, "{} still takes connections", path.display());
+        }
+    }
+
     #[test]
     fn a_dead_hosts_socket_is_replaced_and_a_living_ones_is_not() {
         let folder = Folder::new("dead", 0o700);
         let path = folder.0.join("orders.sock");
-        drop(StdListener::bind(&path).unwrap());
+        leave_dead(&path);
         let gone = folder.0.join("orders-1.sock");
-        drop(StdListener::bind(&gone).unwrap());
+        leave_dead(&gone);
         let stranger = folder.0.join("other-1.sock");
-        drop(StdListener::bind(&stranger).unwrap());
+        leave_dead(&stranger);
         let first = listened(&folder.usual()).unwrap();
         assert_eq!(first.1.path, path);
         assert!(!gone.exists() && stranger.exists());
@@ -323,7 +333,7 @@ mod tests {
         let folder = Folder::new("race", 0o700);
         let path = folder.0.join("orders.sock");
         for _ in 0..100 {
-            drop(StdListener::bind(&path).unwrap());
+            leave_dead(&path);
             let both = [(); 2].map(|()| {
                 let config = folder.usual();
                 std::thread::spawn(move || listened(&config).unwrap())
