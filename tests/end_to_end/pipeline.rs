@@ -50,8 +50,13 @@ impl<'b> Pipeline<'b> {
     pub(crate) fn load_values(&self, partitions: i32, records: u64, value: impl Fn(i64) -> Vec<u8>) -> Loaded {
         create_topic(&self.broker.bootstrap(), &self.topic, partitions);
         let mut loaded = Loaded { partitions: (0..partitions).map(|partition| (partition, 0..0)).collect() };
-        load_values(&self.broker.bootstrap(), &self.topic, &mut loaded, records, "none", value);
+        self.load_more_values(&mut loaded, records, value);
         loaded
+    }
+
+    /// Puts more records into the topic whose values are the caller's, by their number among these.
+    pub(crate) fn load_more_values(&self, loaded: &mut Loaded, records: u64, value: impl Fn(i64) -> Vec<u8>) {
+        load_values(&self.broker.bootstrap(), &self.topic, loaded, records, "none", value);
     }
 
     /// Puts more records into the topic.
