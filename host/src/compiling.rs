@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gristmill_guest::{Cache, Compile, CompileLimits, Compiled, Engine, EngineSettings, Plugin, escape};
+use gristmill_guest::{Cache, Compile, CompileLimits, Compiled, Engine, EngineSettings, Plugin, escape, escape_path};
 use tracing::{debug, info, warn};
 
 use crate::config::CacheConfig;
@@ -21,7 +21,7 @@ const USERS: &str = "XDG_CACHE_HOME";
 /// Says that a plugin was loaded, and what that took.
 pub(crate) fn tell(plugin: &Plugin, path: &Path) {
     let Compiled { cached, took } = plugin.compiled();
-    info!(plugin = %plugin.digest().short(), file = %escape(path.as_os_str().as_encoded_bytes()), cached, took_ms = took.as_millis(), "loaded the plugin");
+    info!(plugin = %plugin.digest().short(), file = %escape_path(path), cached, took_ms = took.as_millis(), "loaded the plugin");
 }
 
 /// Makes the engine, which compiles as this host does.

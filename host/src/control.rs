@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use gristmill_guest::escape;
+use gristmill_guest::escape_path;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tracing::{info, warn};
 
@@ -79,7 +79,7 @@ fn run(config: &ControlConfig, asks: mpsc::UnboundedSender<Asked>, end_asked: on
             Ok(listening) => listening,
             Err(error) => return tell_deaf(&error.to_string()),
         };
-        info!(socket = %escape(file.path.as_os_str().as_encoded_bytes()), "listens to gristmill status, pause, resume, retry, skip and stop");
+        info!(socket = %escape_path(&file.path), "listens to gristmill status, pause, resume, retry, skip and stop");
         let answers = Arc::new(Semaphore::new(server::CLIENTS_MAX));
         let address = Address::new(&file.path);
         let serving = tokio::spawn(server::serve(listener, address, Arc::clone(&answers), asks));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gristmill_core::Machine;
 use gristmill_core::io::PluginId;
-use gristmill_guest::{Answered, Plugin, Worker, WorkerSettings, escape};
+use gristmill_guest::{Answered, Plugin, Worker, WorkerSettings, escape_path};
 use gristmill_kafka::{Consumer, Event};
 use tokio::sync::{mpsc, watch};
 use tracing::info;
@@ -203,7 +203,7 @@ fn announce(config: &Config, plugin: &Plugin) {
         pipeline = %config.pipeline,
         plugin = %plugin.digest().short(),
         digest = %plugin.digest(),
-        file = %escape(config.plugin.path.as_os_str().as_encoded_bytes()),
+        file = %escape_path(&config.plugin.path),
         profile = %profile::differences(&config.plugin).join("; "),
         group = %config.kafka.group_id,
         topics = config.kafka.topics.join(", "),

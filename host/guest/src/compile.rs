@@ -23,7 +23,7 @@ pub use self::child::{COMPILE_COMMAND, compile_worker};
 pub use self::error::{CompileError, CompileLimit};
 use crate::engine::FEATURES;
 use crate::plugin::Digest;
-use crate::stdio::escape;
+use crate::stdio::escape_path;
 use crate::sys;
 
 /// How plugins become code.
@@ -165,7 +165,7 @@ fn by_worker(
     if let Some((cache, name)) = kept
         && let Err(error) = cache.keep(name, &artefact)
     {
-        warn!(folder = %shown(cache), cause = %error, "a compiled plugin could not be kept; it is compiled again at the next start");
+        warn!(folder = %escape_path(cache.folder()), cause = %error, "a compiled plugin could not be kept; it is compiled again at the next start");
     }
     Ok((component, false))
 }
@@ -183,7 +183,7 @@ enum Found {
 /// Looks a plugin up in the cache. What is there and cannot be used is told, and counts as not there.
 fn find(engine: &Engine, cache: &Cache, name: &str) -> Found {
     let unused = |cause: &dyn std::fmt::Display| {
-        warn!(folder = %shown(cache), entry = name, cause = %cause, "a compiled plugin in the cache is not used; it is compiled again");
+        warn!(folder = %escape_path(cache.folder()), entry = name, cause = %cause, "a compiled plugin in the cache is not used; it is compiled again");
         if cache.forget(name) { Found::Nothing } else { Found::InTheWay }
     };
     match cache.find(name) {
@@ -197,9 +197,4 @@ fn find(engine: &Engine, cache: &Cache, name: &str) -> Found {
         }
         Err(cause) => unused(&cause),
     }
-}
-
-/// The cache's folder as a line of the log shows it.
-fn shown(cache: &Cache) -> String {
-    escape(cache.folder().as_os_str().as_encoded_bytes())
 }

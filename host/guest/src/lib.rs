@@ -65,7 +65,7 @@ pub use lower::{BatchSource, HeaderView, NAMED_MAX, RecordView, Timestamp, posit
 pub use panics::catches_panics;
 pub use plugin::{Digest, Instances, Plugin, PluginSettings};
 pub use shape::SHAPE_BOUNDS;
-pub use stdio::escape;
+pub use stdio::{escape, escape_path};
 pub use ticker::TICK;
 pub use words::shortened;
 pub use worker::{Answered, CallFacts, Job, Worker, WorkerSettings};

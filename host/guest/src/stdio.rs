@@ -8,6 +8,7 @@
 
 use std::fmt::Write as _;
 use std::io;
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
@@ -235,6 +236,12 @@ impl Lines {
         self.line.clear();
         printed
     }
+}
+
+/// Makes a path safe to show, as [`escape`] does.
+#[must_use]
+pub fn escape_path(path: &Path) -> String {
+    escape(path.as_os_str().as_encoded_bytes())
 }
 
 /// Makes bytes safe to show: bytes that are not UTF-8 as replacement characters; control characters, and what has no width but
