@@ -15,7 +15,7 @@ use crate::host::{Host, Name};
 ///
 /// Whatever a guest wrote stands in it as it was read (see [`crate::host::Host`]), so that no text of a guest gets into a log.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{asked} {reason}: add {}", Line { asked, reason })]
+#[error("{asked} {reason}: {}", WayOut { asked, reason })]
 pub struct Denied {
     /// What was asked for.
     pub asked: Asked,
@@ -52,6 +52,16 @@ pub enum Asked {
     Tcp(SocketAddr),
 }
 
+impl Asked {
+    /// A look-up, which may be of an address as well.
+    pub fn look_up(host: &Host) -> Self {
+        match host {
+            Host::Name(name) => Self::LookUp(name.clone()),
+            Host::Address(address) => Self::LookUpAddress(*address),
+        }
+    }
+}
+
 impl fmt::Display for Asked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -71,6 +81,8 @@ pub enum Reason {
         /// What would have to be granted besides, since it is an address of a special range.
         missing: Vec<IpNet>,
     },
+    /// It names the interface that a connection is to leave by, which is nobody's to choose.
+    Zone,
     /// It is, or it resolves to, an address of a special range.
     Forbidden {
         /// The first such address.
@@ -100,23 +112,26 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotGranted { .. } => f.write_str("is not granted"),
+            Self::Zone => f.write_str("is not granted, since a zone chooses the interface that a connection leaves by"),
             Self::Forbidden { first, .. } => write!(f, "leads to {}, which is {}", first.address, first.kind),
         }
     }
 }
 
-/// The line of the configuration that would grant it.
-struct Line<'a> {
+/// The line of the configuration that would grant it, or that there is none.
+struct WayOut<'a> {
     asked: &'a Asked,
     reason: &'a Reason,
 }
 
-impl fmt::Display for Line<'_> {
+impl fmt::Display for WayOut<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let missing = match self.reason {
-            Reason::Forbidden { missing, .. } => return AddressLine(missing).fmt(f),
+            Reason::Zone => return f.write_str("nothing grants it"),
+            Reason::Forbidden { missing, .. } => return write!(f, "add {}", AddressLine(missing)),
             Reason::NotGranted { missing } => missing,
         };
+        f.write_str("add ")?;
         match self.asked {
             Asked::Http(target) => write!(f, "plugin.grants.http = [\"{target}\"]"),
             Asked::LookUp(name) => write!(f, "plugin.grants.tcp = [\"{name}:5432\"], with the port that is meant"),

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::denied::{Asked, Denied};
+use crate::denied::{Asked, Denied, Reason};
 use crate::egress::Egress;
 use crate::error::LookUpFailed;
 use crate::host::{Host, HostProblem};
@@ -59,25 +59,19 @@ impl Egress {
     /// answer within two seconds or by the deadline.
     pub async fn look_up(&self, name: &str, deadline: Instant) -> Result<LookedUp, LookUpError> {
         let host = Host::parse(name)?;
-        let name = match &host {
-            Host::Address(address) => {
-                let asked = || Asked::LookUpAddress(*address);
-                if !self.shared.rules.tcp.iter().any(|grant| grant.host.matches(&host)) {
-                    return Err(self.shared.not_granted(asked()).into());
-                }
-                self.shared.judge(&[*address], asked)?;
-                return Ok(LookedUp { addresses: vec![*address], host });
-            }
-            Host::Name(name) => name.clone(),
-        };
-        let asked = || Asked::LookUp(name.clone());
+        let asked = || Asked::look_up(&host);
         if !self.shared.rules.tcp.iter().any(|grant| grant.host.matches(&host)) {
             return Err(self.shared.not_granted(asked()).into());
         }
-        let by = deadline.min(Instant::now() + LOOK_UP_MAX);
-        let (shared, looked_up) = (Arc::clone(&self.shared), name.clone());
-        let answer = self.shared.spawn(async move { shared.look_up(&looked_up, by).await }).await;
-        let addresses = answer.map_err(|error| LookUpError::Host(error.to_string()))??;
+        let addresses = match &host {
+            Host::Address(address) => vec![*address],
+            Host::Name(name) => {
+                let by = deadline.min(Instant::now() + LOOK_UP_MAX);
+                let (shared, name) = (Arc::clone(&self.shared), name.clone());
+                let answer = self.shared.spawn(async move { shared.look_up(&name, by).await }).await;
+                answer.map_err(|error| LookUpError::Host(error.to_string()))??
+            }
+        };
         self.shared.judge(&addresses, asked)?;
         Ok(LookedUp { host, addresses })
     }
@@ -93,9 +87,10 @@ impl Egress {
             self.shared.rules.tcp.iter().any(|grant| grant.port == address.port() && grant.host.matches(host))
         };
         let looked_up = || resolved.0.iter().filter(|(_, found)| *found == address.ip()).map(|(host, _)| host);
-        // A zone chooses the interface, which nobody granted.
-        let has_zone = matches!(address, SocketAddr::V6(address) if address.scope_id() != 0);
-        if has_zone || !(is_granted(&Host::Address(address.ip())) || looked_up().any(is_granted)) {
+        if matches!(address, SocketAddr::V6(address) if address.scope_id() != 0) {
+            return Err(Denied { asked: Asked::Tcp(address), reason: Reason::Zone });
+        }
+        if !(is_granted(&Host::Address(address.ip())) || looked_up().any(is_granted)) {
             return Err(self.shared.not_granted(Asked::Tcp(address)));
         }
         self.shared.judge(&[address.ip()], || Asked::Tcp(address))

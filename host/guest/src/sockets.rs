@@ -74,12 +74,9 @@ impl Sockets {
         let denied = match usage {
             // What connects is bound to no address of its own choice first.
             SocketAddrUse::TcpBind if address.ip().is_unspecified() && address.port() == 0 => return true,
-            SocketAddrUse::TcpConnect if has_zone(address) => {
-                format!("tcp to {address}: a zone chooses the interface that a connection leaves by; nothing grants it")
-            }
             SocketAddrUse::TcpConnect => match self.may_connect(address) {
                 Ok(()) => return true,
-                Err(denied) => denied.to_string(),
+                Err(denied) => denied,
             },
             SocketAddrUse::TcpBind | SocketAddrUse::TcpListen | SocketAddrUse::TcpAccept => NO_LISTENING.to_owned(),
             SocketAddrUse::UdpBind | SocketAddrUse::UdpSend | SocketAddrUse::UdpReceive => NO_UDP.to_owned(),
@@ -90,7 +87,7 @@ impl Sockets {
 
     /// Tells that there is no way out, and gives what the guest hears of it.
     fn closed(&self, closed: Closed) -> ErrorCode {
-        self.denials.note(&closed.told("a TCP connection", "TCP", NO_TCP));
+        self.denials.note(&no_connection(closed));
         ErrorCode::AccessDenied
     }
 
@@ -99,11 +96,12 @@ impl Sockets {
         self.egress.as_ref().map(drop).map_err(|closed| self.closed(*closed))
     }
 
-    fn may_connect(&self, address: SocketAddr) -> Result<(), Denied> {
+    /// Whether the guest may connect there, or what is told of that.
+    fn may_connect(&self, address: SocketAddr) -> Result<(), String> {
         match &self.egress {
-            Ok(egress) => egress.may_connect(address, &self.resolved()),
+            Ok(egress) => egress.may_connect(address, &self.resolved()).map_err(|denied| denied.to_string()),
             // Nobody gets as far as that: there is no socket.
-            Err(_) => Err(Denied::not_granted(Asked::Tcp(address), &AddressPolicy::default())),
+            Err(closed) => Err(no_connection(*closed)),
         }
     }
 
@@ -116,13 +114,11 @@ impl Sockets {
             Ok(egress) => egress,
             Err(Closed::NotGranted) => {
                 return Err(match Host::parse(&name) {
-                    Ok(Host::Name(name)) => {
-                        let denied = Denied::not_granted(Asked::LookUp(name), &AddressPolicy::default());
+                    Ok(host) => {
+                        let denied = Denied::not_granted(Asked::look_up(&host), &AddressPolicy::default());
                         self.denials.note(&denied.to_string());
                         ErrorCode::AccessDenied
                     }
-                    // An address that is looked up is meant to be connected to.
-                    Ok(Host::Address(_)) => self.closed(Closed::NotGranted),
                     Err(_) => ErrorCode::InvalidArgument,
                 });
             }
@@ -147,8 +143,8 @@ impl Sockets {
     }
 }
 
-fn has_zone(address: SocketAddr) -> bool {
-    matches!(address, SocketAddr::V6(address) if address.scope_id() != 0)
+fn no_connection(closed: Closed) -> String {
+    closed.told("a TCP connection", "TCP", NO_TCP)
 }
 
 /// A look-up: the resource behind `resolve-address-stream`.
