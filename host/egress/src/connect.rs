@@ -19,7 +19,7 @@ use crate::egress::Shared;
 use crate::error::{LookUpFailed, SendError};
 use crate::header::HEADER_BYTES_MAX;
 use crate::host::{Host, Name};
-use crate::pool::Connection;
+use crate::pool::{Connection, same_socket};
 use crate::tls;
 
 /// Addresses of one name that are tried, of all that were judged.
@@ -47,6 +47,8 @@ impl Shared {
         let stream = stream.map_err(|source| SendError::Connect { target: target.to_string(), source })?;
         // A request is small, and its answer is waited for.
         let _ = stream.set_nodelay(true);
+        let socket = same_socket(&stream).map_err(|error| SendError::Host(error.to_string()))?;
+        let asked = Arc::downgrade(&socket);
         let encrypted = timeout_at(by.into(), self.encrypt(target, stream)).await;
         let stream = encrypted.map_err(|_| too_late())??;
         let mut builder = http1::Builder::new();
@@ -56,8 +58,9 @@ impl Shared {
         let task = self.runtime.spawn(async move {
             // Whoever waits for an answer hears of the error; between answers it only means that the connection is closed.
             let _ = connection.await;
+            drop(socket);
         });
-        Ok(Connection::new(sender, task.abort_handle()))
+        Ok(Connection::new(sender, task.abort_handle(), asked))
     }
 
     /// The addresses of a name, by one look-up.

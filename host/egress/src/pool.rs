@@ -4,7 +4,10 @@
 //! was opened to, whatever its name resolves to by now.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io;
+use std::net::TcpStream;
+use std::os::fd::AsFd as _;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use hyper::client::conn::http1::SendRequest;
@@ -28,11 +31,24 @@ const REST_MAX: Duration = Duration::from_secs(1);
 pub(crate) struct Connection {
     pub(crate) sender: SendRequest<OutgoingBody>,
     task: AbortHandle,
+    /// The socket once more, to be asked. It is the task's, so that the end of the task closes the connection.
+    socket: Weak<TcpStream>,
 }
 
 impl Connection {
-    pub(crate) fn new(sender: SendRequest<OutgoingBody>, task: AbortHandle) -> Self {
-        Self { sender, task }
+    pub(crate) fn new(sender: SendRequest<OutgoingBody>, task: AbortHandle, socket: Weak<TcpStream>) -> Self {
+        Self { sender, task, socket }
+    }
+
+    /// Whether the other side has neither closed it nor said what nobody asked for.
+    ///
+    /// The socket is asked and not only the task, which may not have run since the close arrived: what is sent on a closed connection
+    /// fails, and a guest cannot know whether the server acted on it.
+    fn is_open(&self) -> bool {
+        let has_nothing = |socket: Arc<TcpStream>| {
+            socket.peek(&mut [0]).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+        };
+        !self.sender.is_closed() && self.socket.upgrade().is_some_and(has_nothing)
     }
 }
 
@@ -45,6 +61,15 @@ impl Drop for Connection {
 struct Idle {
     connection: Connection,
     since: Instant,
+}
+
+/// The socket of a stream once more. It does not block either.
+///
+/// # Errors
+///
+/// Where the process has no descriptor left.
+pub(crate) fn same_socket(stream: &tokio::net::TcpStream) -> io::Result<Arc<TcpStream>> {
+    stream.as_fd().try_clone_to_owned().map(|socket| Arc::new(socket.into()))
 }
 
 /// The idle connections.
@@ -65,7 +90,7 @@ impl Pool {
         let mut all = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = all.get_mut(target)?;
         while let Some(Idle { connection, since }) = idle.pop() {
-            if !connection.sender.is_closed() && since.elapsed() < self.idle_max {
+            if connection.is_open() && since.elapsed() < self.idle_max {
                 return Some(connection);
             }
         }
@@ -86,7 +111,7 @@ impl Pool {
     pub(crate) fn tidy(&self) {
         let mut all = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|_, idle| {
-            idle.retain(|idle| !idle.connection.sender.is_closed() && idle.since.elapsed() < self.idle_max);
+            idle.retain(|idle| idle.connection.is_open() && idle.since.elapsed() < self.idle_max);
             !idle.is_empty()
         });
     }
@@ -146,31 +171,40 @@ impl Drop for Lease {
 mod tests {
     use hyper::client::conn::http1;
     use hyper_util::rt::TokioIo;
-    use tokio::io::{AsyncReadExt as _, DuplexStream, duplex};
+    use tokio::io::AsyncReadExt as _;
+    use tokio::net;
 
     use super::*;
 
     /// A connection, and its other end.
-    async fn connection() -> (Connection, DuplexStream) {
-        let (near, far) = duplex(1024);
+    async fn connection() -> (Connection, net::TcpStream) {
+        let listener = net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let near = net::TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (far, _) = listener.accept().await.unwrap();
+        let socket = same_socket(&near).unwrap();
+        let asked = Arc::downgrade(&socket);
         let (mut sender, connection) = http1::handshake(TokioIo::new(near)).await.unwrap();
-        let task = tokio::spawn(async move { _ = connection.await });
+        let task = tokio::spawn(async move {
+            _ = connection.await;
+            drop(socket);
+        });
         sender.ready().await.unwrap();
-        (Connection::new(sender, task.abort_handle()), far)
+        (Connection::new(sender, task.abort_handle(), asked), far)
     }
 
     fn target(port: u16) -> HttpTarget {
         HttpTarget::parse("http", &format!("127.0.0.1:{port}")).unwrap()
     }
 
-    async fn is_closed(mut far: DuplexStream) -> bool {
+    async fn is_closed(mut far: net::TcpStream) -> bool {
         timeout(Duration::from_secs(20), far.read(&mut [0])).await.unwrap().unwrap() == 0
     }
 
     #[tokio::test]
     async fn a_connection_is_kept_for_its_target_and_used_once_at_a_time() {
         let pool = Pool::default();
-        pool.put(target(1), connection().await.0);
+        let (idle, _far) = connection().await;
+        pool.put(target(1), idle);
         assert!(pool.take(&target(2)).is_none());
         let taken = pool.take(&target(1));
         assert!(taken.is_some() && pool.take(&target(1)).is_none());
@@ -193,11 +227,39 @@ mod tests {
     async fn a_connection_that_the_other_side_closed_is_not_used() {
         let pool = Pool::default();
         let (idle, far) = connection().await;
-        let sender = idle.task.clone();
+        let task = idle.task.clone();
         pool.put(target(1), idle);
         drop(far);
-        while !sender.is_finished() {
+        while !task.is_finished() {
             tokio::task::yield_now().await;
+        }
+        assert!(pool.take(&target(1)).is_none());
+    }
+
+    /// No task runs between the close and the next request.
+    #[tokio::test]
+    async fn a_connection_whose_close_nobody_has_read_yet_is_not_used() {
+        let pool = Pool::default();
+        let (idle, far) = connection().await;
+        let (task, socket) = (idle.task.clone(), idle.socket.upgrade().unwrap());
+        pool.put(target(1), idle);
+        drop(far);
+        while socket.peek(&mut [0]).is_err() {
+            std::thread::yield_now();
+        }
+        assert!(pool.take(&target(1)).is_none());
+        assert!(!task.is_finished(), "its task has not run");
+    }
+
+    #[tokio::test]
+    async fn a_connection_on_which_something_came_unasked_is_not_used() {
+        let pool = Pool::default();
+        let (idle, mut far) = connection().await;
+        let socket = idle.socket.upgrade().unwrap();
+        pool.put(target(1), idle);
+        tokio::io::AsyncWriteExt::write_all(&mut far, b"HTTP/1.1 200 OK\r\n").await.unwrap();
+        while socket.peek(&mut [0]).is_err() {
+            std::thread::yield_now();
         }
         assert!(pool.take(&target(1)).is_none());
     }
