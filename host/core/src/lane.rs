@@ -19,6 +19,8 @@ pub(crate) struct Lane<R> {
     /// Parts of a batch that was cut, in order: they come before anything collected.
     pub(crate) parts: VecDeque<Batch<R>>,
     pub(crate) state: LaneState<R>,
+    /// The parts of the last batch that settled and is not known to be committed. One more may be handed over meanwhile.
+    pub(crate) unconfirmed: Vec<Span>,
     /// Productions that failed in a row.
     pub(crate) produce_failures: u32,
     /// When the lane last handed a batch over.
@@ -34,7 +36,8 @@ pub(crate) enum LaneState<R> {
     Out(Out<R>),
     /// A batch is done as soon as what it made is written.
     Producing(Box<Producing<R>>),
-    /// A batch is done and its commit is under way; the spans are what has to be confirmed, `then` what follows.
+    /// A batch is done, and the one before it is not known to be committed yet: two are as many as may be repeated by whoever
+    /// comes after a crash. The spans are what has to be confirmed of this one, `then` what follows.
     Settling { spans: Vec<Span>, then: Box<Self> },
     /// A batch failed and comes again, not before a moment.
     Waiting { front: Blocked<R>, until: Moment },
@@ -123,6 +126,7 @@ impl<R> Lane<R> {
             assembly: Assembly::default(),
             parts: VecDeque::new(),
             state: LaneState::Filling,
+            unconfirmed: Vec::new(),
             produce_failures: 0,
             flushed: now,
         }
@@ -187,6 +191,11 @@ impl<R> Lane<R> {
     /// True while a guest works for the lane.
     pub(crate) fn is_out(&self) -> bool {
         matches!(self.state, LaneState::Out(_))
+    }
+
+    /// True while something that is done is not known to be committed.
+    pub(crate) fn is_settling(&self) -> bool {
+        !self.unconfirmed.is_empty() || matches!(self.state, LaneState::Settling { .. })
     }
 
     /// True while something of the partition is with the guest, or being written.

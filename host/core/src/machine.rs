@@ -174,10 +174,11 @@ impl<R: Clone> Machine<R> {
 
     /// Lets everything advance that can. The order is the order in which one thing makes room for the next.
     fn advance(&mut self, by_tick: bool) {
+        self.give_up_overdue_commits();
         self.advance_rewinds();
         self.send_commits();
         self.answer_revokes();
-        self.finish_settled();
+        self.advance_settling();
         self.finish_waiting();
         if !(by_tick && self.planted(Bug::WaitNeedsRecord)) {
             self.deliver_ready();
@@ -201,6 +202,11 @@ impl<R: Clone> Machine<R> {
             Scope::Consumer => LaneId::Consumer,
             Scope::Partition { .. } => LaneId::Of(partition),
         }
+    }
+
+    /// True while something of the partition is with the guest, or being written.
+    fn is_at_work_on(&self, partition: Partition) -> bool {
+        self.lanes.get(&self.lane_of(partition)).is_some_and(|lane| lane.is_at_work_on(partition))
     }
 
     /// A lane of a partition that went away is kept only while a guest still works for it.

@@ -76,8 +76,14 @@ bugs! {
     RewriteIdleCommits,
     /// A commit refused because the partition is not ours any more is tried again like any other (C3).
     TreatNotOursAsTemporary,
-    /// The next batch is handed over while the commit of the one before is not confirmed (R8).
+    /// A batch is handed over while two before it are not known to be committed (R8).
     DeliverWhileSettling,
+    /// A batch is handed over although the commit of the one before has failed (R8).
+    DeliverOverFailedCommit,
+    /// The next batch waits until the one before is known to be committed.
+    WaitForCommit,
+    /// A commit is given up although its partition's next records are with the guest (I-37).
+    GiveCommitUpAtWork,
 
     // What is written before a commit.
     /// The commit is ordered before the dead letters are acknowledged (D1).

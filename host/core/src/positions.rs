@@ -73,6 +73,8 @@ pub(crate) struct Commit {
     pub(crate) phase: CommitPhase,
     /// Failed tries of the current wish.
     pub(crate) tries: u32,
+    /// A request failed since the last one that worked.
+    pub(crate) failing: bool,
 }
 
 /// A position that should be committed.
@@ -134,7 +136,7 @@ impl Owned {
             expected: start.unwrap_or(NextOffset(0)),
             taken: start.unwrap_or(NextOffset(0)),
             passed_epoch: None,
-            commit: Commit { start, confirmed, wanted, phase: CommitPhase::Idle, tries: 0 },
+            commit: Commit { start, confirmed, wanted, phase: CommitPhase::Idle, tries: 0, failing: false },
             budget: Budget::default(),
             held,
             letters: LetterCount::default(),
@@ -240,6 +242,11 @@ impl Commit {
         self.wanted.is_some_and(|wanted| wanted.records == 0)
     }
 
+    /// True while nothing is known to have gone wrong with what should be committed.
+    pub(crate) fn is_on_its_way(&self) -> bool {
+        !self.failing && matches!(self.phase, CommitPhase::Idle | CommitPhase::InFlight(..))
+    }
+
     /// True while a request may still change the committed offset.
     pub(crate) fn in_flight(&self) -> bool {
         matches!(self.phase, CommitPhase::InFlight(..))
@@ -255,8 +262,7 @@ impl Commit {
     pub(crate) fn rest_if_done(&mut self) {
         let waits = matches!(self.phase, CommitPhase::Backoff(_) | CommitPhase::Unknown { .. });
         if waits && self.due().is_none() {
-            self.phase = CommitPhase::Idle;
-            self.tries = 0;
+            self.rest();
         }
     }
 
@@ -316,9 +322,15 @@ impl Commit {
 
     /// The broker has stored this position. Tells how many records are committed by it.
     pub(crate) fn confirm(&mut self, next: NextOffset) -> u64 {
+        self.rest();
+        self.raise_confirmed(next)
+    }
+
+    /// Nothing is under way, and nothing has failed.
+    pub(crate) fn rest(&mut self) {
         self.phase = CommitPhase::Idle;
         self.tries = 0;
-        self.raise_confirmed(next)
+        self.failing = false;
     }
 
     /// What is confirmed only rises. The wish may have grown meanwhile; it stays then, and its records may be committed.

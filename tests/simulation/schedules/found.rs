@@ -118,7 +118,8 @@ fn c2_tries_belong_to_one_position() {
 #[test]
 fn i40_a_lane_goes_on_when_a_revocation_takes_what_it_settles() {
     let mut story = Story::owning(policy(), &[0, 1]);
-    story.fetches(BATCH).delivers(BATCH).says(ok()).commits("0:3").fetches("1:0 1:1 1:2");
+    story.fetches("0:0 0:1 0:2 0:3 0:4 0:5 1:0 1:1 1:2").delivers(BATCH).says(ok()).commits("0:3");
+    story.delivers("0:3 0:4 0:5").says(ok()).is_quiet();
     story.revoking(1, &[0], 500).passes(500).answers_revoke(1).finishes("1:0 1:1 1:2", "1:3");
 }
 

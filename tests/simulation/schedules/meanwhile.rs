@@ -101,8 +101,17 @@ fn b3_what_went_away_before_the_answer_is_not_put_aside_here() {
 #[test]
 fn b1_parts_of_what_goes_away_go_with_it_and_the_others_stay() {
     let mut story = searching(isolating(1));
-    story.revoking(1, &[0], 5_000).is_quiet().says(ok()).commits("0:2 1:1").commit_ends(Ok(())).answers_revoke(1);
-    story.finishes("1:1 1:2", "1:3").passes(1_000).finishes("1:3", "1:4").passes(60_000).is_quiet();
+    story.revoking(1, &[0], 5_000).is_quiet().says(ok()).commits("0:2 1:1").delivers("1:1 1:2");
+    story
+        .commit_ends(Ok(()))
+        .answers_revoke(1)
+        .says(ok())
+        .commits("1:3")
+        .commit_ends(Ok(()))
+        .passes(1_000)
+        .finishes("1:3", "1:4")
+        .passes(60_000)
+        .is_quiet();
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod letters;
 mod meanwhile;
 mod operators;
 mod parts;
+mod pipelining;
 mod rebalances;
 mod retries;
 mod rewinds;

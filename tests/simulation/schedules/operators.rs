@@ -78,11 +78,13 @@ fn s6_nothing_to_do_means_nothing_to_wake_for() {
     assert_eq!(story.wakes_in(), None, "nothing owned");
     story.assigned(0, gristmill_core::io::StartPosition::Committed(gristmill_core::record::NextOffset(0)));
     assert_eq!(story.wakes_in(), None, "nothing fetched");
-    story.fetches(BATCH).delivers(BATCH).fetches("0:3 0:4");
+    story.fetches(BATCH).delivers(BATCH);
     assert_eq!(story.wakes_in(), None, "a batch is out");
     story.says(ok()).commits("0:3");
     assert_eq!(story.wakes_in(), None, "a commit is under way");
-    story.commit_ends(Ok(())).feed(Input::PauseAsked);
+    story.fetches("0:3 0:4 0:5").delivers("0:3 0:4 0:5").says(ok()).fetches("0:6 0:7 0:8");
+    assert_eq!(story.wakes_in(), None, "two batches are done and not committed");
+    story.commit_ends(Ok(())).commits("0:6").delivers("0:6 0:7 0:8").says(ok()).fetches("0:9").feed(Input::PauseAsked);
     assert_eq!(story.wakes_in(), None, "paused");
 }
 

@@ -140,8 +140,9 @@ fn r7_the_rest_is_cut_where_its_attempts_are_spent_and_the_part_is_committed_fir
     policy.batch.records_max = NonZeroU32::new(6).unwrap();
     let mut story = Story::owning(policy, &[0]);
     story.fetches("0:0 0:1 0:2 0:3 0:4 0:5").delivers("0:0 0:1 0:2 0:3 0:4 0:5").says(completing_emitting(2, 1));
-    story.writes_emitted("").passes(1_000).is_quiet().written(Ok(())).commits("0:2").is_quiet().commit_ends(Ok(()));
-    story.finishes("0:2 0:3", "0:4").finishes("0:4 0:5", "0:6");
+    story.writes_emitted("").passes(1_000).is_quiet().written(Ok(())).commits("0:2");
+    story.delivers("0:2 0:3").is_quiet().commit_ends(Ok(())).says(ok()).commits("0:4").delivers("0:4 0:5");
+    story.commit_ends(Ok(())).says(ok()).commits("0:6");
 }
 
 #[test]

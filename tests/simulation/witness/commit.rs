@@ -38,6 +38,9 @@ impl Witness {
         _broker: &Broker,
     ) -> Result<(), Violation> {
         let now = self.now;
+        // What the guest works on meanwhile may be done, and is committed with what is done already then.
+        let at_work = self.out.values().any(|handed| handed.parts.iter().any(|part| part.place == here))
+            || self.productions.values().any(|finishing| finishing.parts.iter().any(|part| part.place == here));
         let value = offset.next.0;
         let ending = self.ending.has_cause();
         let policy = self.policy.commit;
@@ -72,7 +75,7 @@ impl Witness {
         }
         // Whoever is on the way out will not read anything again, and tries until the time is up.
         let leaving = watched.revoking.is_some() || ending;
-        let bounded = start || !watched.unsettled() || leaving || watched.tries < policy.tries_max.get();
+        let bounded = start || !watched.unsettled() || leaving || at_work || watched.tries < policy.tries_max.get();
         require!(bounded, "I-17", "{id:?} tries {here} again after {} tries (C2)", watched.tries);
         watched.commit = Some((id, value));
         Ok(())

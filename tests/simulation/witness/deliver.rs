@@ -140,7 +140,7 @@ impl Witness {
         Ok(parts)
     }
 
-    /// I-09 and R8: one hand-over at a time, and none before the last one's commit.
+    /// I-09 and R8: one hand-over at a time, and none before the commit of the last but one.
     pub(super) fn see_lane(&self, lane: Place, parts: &[Part], name: &str) -> Result<(), Violation> {
         require!(!self.is_producing(lane), "R8", "{name} while what the last batch made is being written");
         let busy = self.out.iter().find(|(_, handed)| handed.lane == lane);
@@ -149,17 +149,7 @@ impl Witness {
             require!(self.out.len() < workers.get() as usize, "I-09", "{name} exceeds {workers} workers");
             require!(parts.len() == 1, "I-16", "{name} mixes the lanes of {} partitions", parts.len());
         }
-        for (place, watched) in &self.watched {
-            let counts = self.lane(*place) == lane && watched.revoking.is_none() && !watched.moving && !watched.asked;
-            require!(
-                !counts || !watched.unsettled(),
-                "R8",
-                "{name} while {place} is done up to {} and committed up to {:?}",
-                watched.done,
-                watched.confirmed
-            );
-        }
-        Ok(())
+        self.see_commits_of_lane(lane, name)
     }
 
     /// I-17, R4, R5, S4, F5: no attempt beyond the budget, none before its delay, each with its number.

@@ -118,14 +118,17 @@ impl Witness {
                 Ok(()) => {
                     watched.confirmed = watched.confirmed.max(Some(value));
                     watched.tries = 0;
+                    watched.failing = false;
                 }
                 Err(RequestError::Temporary) => {
                     watched.tries += 1;
+                    watched.failing = true;
                     watched.commit_not_before = self.now.after(shortest(&policy.backoff, 1));
                     watched.commit_not_after = self.now.after(longest(&policy.backoff));
                 }
                 Err(RequestError::Unknown) => {
                     watched.tries += 1;
+                    watched.failing = true;
                     watched.unknown = true;
                     watched.commit_not_after = self.now.after(longest(&policy.backoff));
                 }
@@ -159,6 +162,8 @@ impl Witness {
                     watched.looked_up = Some(committed);
                     watched.unknown = false;
                     watched.confirmed = watched.confirmed.max(committed);
+                    // It was done after all.
+                    watched.failing &= committed < watched.tried && watched.is_behind();
                 }
             }
             Err(RequestError::NotOurs) => {
@@ -205,6 +210,7 @@ impl Witness {
                     watched.tries = 0;
                     watched.commit_not_before = Moment::default();
                     watched.unknown = false;
+                    watched.failing = false;
                     watched.seek_failures = 0;
                     watched.looked_up = None;
                 }

@@ -9,6 +9,7 @@ mod hear;
 mod produce;
 mod prompt;
 mod seek;
+mod settle;
 mod stop;
 mod watched;
 
@@ -41,6 +42,8 @@ pub(crate) struct Witness {
     /// What the last answer finished, until it is clear what has to be written for it.
     finishing: Option<Finishing>,
     productions: BTreeMap<RequestId, Finishing>,
+    /// How many batches were done.
+    batches_done: u64,
     /// Records of batches that were cut, in search of one that breaks (true) or that cannot be done (false).
     searched: BTreeMap<(Place, i64), bool>,
     /// Records that failed to the last and alone, as far as the policy wants that.
@@ -85,6 +88,7 @@ impl Witness {
             batches: BTreeSet::new(),
             finishing: None,
             productions: BTreeMap::new(),
+            batches_done: 0,
             searched: BTreeMap::new(),
             condemned: BTreeSet::new(),
             skipping: false,

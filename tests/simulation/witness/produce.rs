@@ -55,6 +55,7 @@ impl Witness {
     }
 
     pub(super) fn finish(&mut self, finishing: &Finishing) {
+        self.note_settled(&finishing.parts);
         for part in &finishing.parts {
             if let Some(watched) = self.watched.get_mut(&part.place).filter(|watched| watched.assigned == part.assigned)
             {

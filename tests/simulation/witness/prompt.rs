@@ -86,10 +86,8 @@ impl Witness {
             let lane = self.lane(*here);
             let blocked = self.blocked.get(&lane).is_some_and(|until| self.now <= *until)
                 || watched.held
-                || watched.unsettled()
+                || self.waits_for_commits(lane)
                 || rewinds(watched)
-                // A rewind that waits for a commit to end does not show.
-                || watched.commit.is_some()
                 || self.is_producing(lane)
                 || self.out.values().any(|handed| handed.lane == lane);
             let records = waiting.entry(lane).or_default();

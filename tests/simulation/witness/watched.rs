@@ -35,6 +35,8 @@ pub(super) struct Watched {
     pub(super) done: i64,
     pub(super) done_by: Option<(PluginId, Option<LeaderEpoch>)>,
     pub(super) confirmed: Option<i64>,
+    /// Which batch was done up to where.
+    pub(super) marks: Vec<(u64, i64)>,
     pub(super) commit: Option<(RequestId, i64)>,
     pub(super) tries: u32,
     pub(super) tried: Option<i64>,
@@ -42,6 +44,8 @@ pub(super) struct Watched {
     pub(super) commit_not_after: Moment,
     /// A commit's outcome is unknown and was not looked up yet.
     pub(super) unknown: bool,
+    /// A commit failed since the last one that worked.
+    pub(super) failing: bool,
     pub(super) looked_up: Option<Option<i64>>,
     /// A look-up was sent that no commit of unknown outcome asked for: a rewind begins.
     pub(super) asked: bool,
@@ -113,12 +117,14 @@ impl Watched {
             done: start.unwrap_or(i64::MIN),
             done_by: None,
             confirmed: if reset { None } else { start },
+            marks: Vec::new(),
             commit: None,
             tries: 0,
             tried: None,
             commit_not_before: Moment::default(),
             commit_not_after: Moment::default(),
             unknown: false,
+            failing: false,
             looked_up: None,
             asked: false,
             rewinding: false,
@@ -162,6 +168,13 @@ impl Watched {
         self.beyond = (next, None);
         self.done = next;
         self.done_by = None;
+        self.marks.clear();
+    }
+
+    /// The batches that are done here and not known to be committed.
+    pub(super) fn open_marks(&self) -> impl Iterator<Item = u64> {
+        let confirmed = self.confirmed.unwrap_or(i64::MIN);
+        self.marks.iter().filter(move |(_, next)| *next > confirmed).map(|(batch, _)| *batch)
     }
 
     /// Records from `first` on and before `next` are done.

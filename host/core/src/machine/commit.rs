@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::{Machine, Phase};
 use crate::backoff;
+use crate::batch::Span;
 use crate::io::{Action, CommitOffset, PluginId, Report, RequestError, RequestId, StopReason};
 use crate::lane::{Lane, LaneState};
 use crate::planted::Bug;
@@ -22,7 +23,6 @@ impl<R: Clone> Machine<R> {
         let twice = self.planted(Bug::TwoCommitsInFlight);
         let idle_too = self.planted(Bug::RewriteIdleCommits);
         for (&partition, owned) in &mut self.partitions {
-            owned.commit.end_backoff(self.now);
             let ready = match owned.commit.phase {
                 CommitPhase::Idle => true,
                 CommitPhase::InFlight(_, sent) => twice && owned.commit.due().is_some_and(|due| due.next > sent),
@@ -50,6 +50,23 @@ impl<R: Clone> Machine<R> {
             }
             self.act(Action::Commit { id, offsets, plugin });
         }
+    }
+
+    /// What was tried too often while the guest was at work is given up once it is not.
+    pub(super) fn give_up_overdue_commits(&mut self) {
+        if self.is_leaving() {
+            return;
+        }
+        let (now, tries_max) = (self.now, self.policy.commit.tries_max.get());
+        let mut overdue = Vec::new();
+        for (&partition, owned) in &mut self.partitions {
+            owned.commit.end_backoff(now);
+            if owned.commit.phase == CommitPhase::Idle && owned.commit.tries >= tries_max {
+                overdue.push(partition);
+            }
+        }
+        overdue.retain(|&partition| self.may_give_commit_up(partition) && !self.planted(Bug::RetryCommitForEver));
+        overdue.into_iter().for_each(|partition| self.give_commit_up(partition));
     }
 
     fn is_due(&self, offset: &CommitOffset) -> bool {
@@ -125,8 +142,6 @@ impl<R: Clone> Machine<R> {
     fn commits_failed(&mut self, id: RequestId, sent: &[(Partition, NextOffset)], error: RequestError) {
         let mut longest = Duration::ZERO;
         let mut given_up = Vec::new();
-        // Whoever is on the way out will not read anything again, and tries until the time is up.
-        let running = self.phase == Phase::Running;
         for &(partition, next) in sent {
             let spacing = !self.planted(Bug::RetryCommitWithoutSpacing);
             let for_ever = self.planted(Bug::RetryCommitForEver);
@@ -137,6 +152,7 @@ impl<R: Clone> Machine<R> {
             // A try of what nobody wants any more is not a try of what is wanted now.
             let wanted = owned.commit.wanted.is_none_or(|wanted| wanted.next == next);
             owned.commit.tries = owned.commit.tries.saturating_add(u32::from(wanted));
+            owned.commit.failing = true;
             let wait = backoff::delay(&self.policy.commit.backoff, owned.commit.tries, seed);
             let wait = if spacing { wait } else { Duration::ZERO };
             longest = longest.max(wait);
@@ -149,15 +165,23 @@ impl<R: Clone> Machine<R> {
             } else {
                 CommitPhase::Backoff(again)
             };
-            let may_give_up = running && owned.revoking.is_none() && !owned.commit.is_of_no_record() && !for_ever;
-            if owned.commit.tries >= tries_max && error == RequestError::Temporary && may_give_up {
+            if owned.commit.tries >= tries_max && error == RequestError::Temporary && !for_ever {
                 given_up.push(partition);
             }
         }
         self.report(Report::RequestFailed { id, error, again_in: longest });
+        given_up.retain(|&partition| self.may_give_commit_up(partition));
         for partition in given_up {
             self.give_commit_up(partition);
         }
+    }
+
+    /// Whoever is on the way out will not read anything again, and tries until the time is up. What the guest works on meanwhile may
+    /// be done, and is committed with what is done already then.
+    fn may_give_commit_up(&self, partition: Partition) -> bool {
+        let at_work = self.is_at_work_on(partition) && !self.planted(Bug::GiveCommitUpAtWork);
+        let Some(owned) = self.partitions.get(&partition) else { return false };
+        self.phase == Phase::Running && owned.revoking.is_none() && !owned.commit.is_of_no_record() && !at_work
     }
 
     /// The wish is dropped and the partition read again from wherever the broker says it stands: the records of the
@@ -165,12 +189,14 @@ impl<R: Clone> Machine<R> {
     fn give_commit_up(&mut self, partition: Partition) {
         if let Some(owned) = self.partitions.get_mut(&partition) {
             owned.commit.wanted = None;
-            owned.commit.phase = CommitPhase::Idle;
-            owned.commit.tries = 0;
+            owned.commit.rest();
         }
         let id = self.lane_of(partition);
-        if let Some(Lane { state: LaneState::Settling { spans, .. }, .. }) = self.lanes.get_mut(&id) {
-            spans.retain(|span| span.partition != partition);
+        if let Some(lane) = self.lanes.get_mut(&id) {
+            lane.unconfirmed.retain(|span| span.partition != partition);
+            if let LaneState::Settling { spans, .. } = &mut lane.state {
+                spans.retain(|span| span.partition != partition);
+            }
         }
         self.rewind(partition);
     }
@@ -182,7 +208,6 @@ impl<R: Clone> Machine<R> {
         partition: Partition,
         result: Result<Option<NextOffset>, RequestError>,
     ) {
-        let running = self.phase == Phase::Running;
         let Some(owned) = self.partitions.get_mut(&partition) else { return };
         let CommitPhase::Asking(request, sent) = owned.commit.phase else { return };
         if request != id {
@@ -197,8 +222,7 @@ impl<R: Clone> Machine<R> {
                 }
                 let exhausted = owned.commit.tries >= self.policy.commit.tries_max.get();
                 owned.commit.phase = CommitPhase::Idle;
-                let may_give_up = running && owned.revoking.is_none() && !owned.commit.is_of_no_record();
-                if exhausted && may_give_up {
+                if exhausted && self.may_give_commit_up(partition) {
                     self.give_commit_up(partition);
                 }
             }
@@ -213,20 +237,33 @@ impl<R: Clone> Machine<R> {
         }
     }
 
-    /// Frees each lane whose last batch is committed. A partition that is gone has nothing left to wait for.
-    pub(super) fn finish_settled(&mut self) {
+    /// Each lane goes on of whose last two batches one is committed. A partition that is gone has nothing left to wait for.
+    pub(super) fn advance_settling(&mut self) {
         let partitions = &self.partitions;
+        let is_open = |span: &Span| match partitions.get(&span.partition) {
+            Some(owned) if owned.assigned == span.assigned => {
+                owned.commit.confirmed.is_none_or(|confirmed| confirmed < span.next)
+            }
+            Some(_) | None => false,
+        };
         for lane in self.lanes.values_mut() {
+            lane.unconfirmed.retain(is_open);
             let LaneState::Settling { spans, then } = &mut lane.state else { continue };
-            let settled = spans.iter().all(|span| match partitions.get(&span.partition) {
-                Some(owned) if owned.assigned == span.assigned => {
-                    owned.commit.confirmed.is_some_and(|confirmed| confirmed >= span.next)
-                }
-                Some(_) | None => true,
-            });
-            if settled {
+            spans.retain(is_open);
+            if lane.unconfirmed.is_empty() || spans.is_empty() {
+                lane.unconfirmed.append(spans);
                 lane.state = std::mem::replace(&mut **then, LaneState::Filling);
             }
         }
+    }
+
+    /// True when what the lane has done is committed, or on its way there without a failure. After one nothing more is handed over
+    /// until it is known what became of it: otherwise nobody could say how much a crash repeats.
+    pub(super) fn commits_flow(&self, lane: &Lane<R>) -> bool {
+        let wait = self.planted(Bug::WaitForCommit);
+        lane.unconfirmed.iter().all(|span| match self.partitions.get(&span.partition) {
+            Some(owned) => (owned.commit.is_on_its_way() && !wait) || self.planted(Bug::DeliverOverFailedCommit),
+            None => true,
+        })
     }
 }

@@ -110,9 +110,10 @@ impl<R: Clone> Machine<R> {
         let put_aside = self.policy.dead_letters.is_some();
         let two_out = self.planted(Bug::TwoBatchesOut);
         let unsettled = self.planted(Bug::DeliverWhileSettling);
+        let flows = self.lanes.get(&id).is_some_and(|lane| self.commits_flow(lane));
         let Some(lane) = self.lanes.get_mut(&id) else { return false };
         let free = match lane.state {
-            LaneState::Filling => true,
+            LaneState::Filling => flows,
             LaneState::Out(_) => two_out,
             LaneState::Settling { .. } => unsettled,
             LaneState::Producing(_) | LaneState::Waiting { .. } | LaneState::Held { .. } => false,
@@ -217,12 +218,18 @@ impl<R: Clone> Machine<R> {
         let by_record_only = self.planted(Bug::WaitNeedsRecord);
         let put_aside = self.policy.dead_letters.is_some();
         let now = self.now;
-        self.lanes
-            .values_mut()
-            .filter_map(|lane| match lane.state {
-                LaneState::Waiting { until, .. } => may_deliver.then_some(until),
-                LaneState::Filling if may_deliver && !lane.parts.is_empty() => Some(now),
-                LaneState::Filling if may_deliver && !by_record_only => match lane.front(now, &limits, put_aside) {
+        if !may_deliver {
+            return None;
+        }
+        // Where a commit is in the way its end is what wakes.
+        let free: Vec<LaneId> =
+            self.lanes.iter().filter(|(_, lane)| self.commits_flow(lane)).map(|(&id, _)| id).collect();
+        let of_free = self.lanes.iter_mut().filter(|(id, _)| free.binary_search(id).is_ok());
+        of_free
+            .filter_map(|(_, lane)| match lane.state {
+                LaneState::Waiting { until, .. } => Some(until),
+                LaneState::Filling if !lane.parts.is_empty() => Some(now),
+                LaneState::Filling if !by_record_only => match lane.front(now, &limits, put_aside) {
                     Front::DueAt(due) => Some(due),
                     Front::Ready(..) => Some(now),
                     Front::Empty | Front::Impossible(_) => None,

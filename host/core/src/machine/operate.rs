@@ -111,7 +111,7 @@ impl<R: Clone> Machine<R> {
             .map(|(&id, _)| id)
             .collect();
         for id in due {
-            let may_deliver = self.may_deliver();
+            let may_deliver = self.may_deliver() && self.lanes.get(&id).is_some_and(|lane| self.commits_flow(lane));
             let Some(lane) = self.lanes.get_mut(&id) else { continue };
             match std::mem::replace(&mut lane.state, LaneState::Filling) {
                 LaneState::Waiting { front: Blocked { batch: Some(batch), .. }, .. } if may_deliver => {

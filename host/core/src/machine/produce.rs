@@ -183,7 +183,8 @@ impl<R: Clone> Machine<R> {
         true
     }
 
-    /// Everything that has to be written is: the commit is wished for, and the lane waits for it.
+    /// Everything that has to be written is: the commit is wished for. The lane goes on meanwhile, unless the batch before is not
+    /// known to be committed either.
     pub(super) fn settle(
         &mut self,
         id: LaneId,
@@ -219,5 +220,6 @@ impl<R: Clone> Machine<R> {
         }
         self.want_done(&live, plugin);
         self.set_state(id, LaneState::Settling { spans: live, then: Box::new(then) });
+        self.advance_settling();
     }
 }

@@ -79,8 +79,9 @@ impl<R: Clone> Machine<R> {
     /// behind what is done.
     pub(super) fn rewind_waits(&self, partition: Partition) -> bool {
         let Some(owned) = self.partitions.get(&partition) else { return false };
-        let at_work = self.lanes.get(&self.lane_of(partition)).is_some_and(|lane| lane.is_at_work_on(partition));
-        at_work || owned.commit.in_flight() || !(owned.commit.settled() || owned.commit.only_start())
+        self.is_at_work_on(partition)
+            || owned.commit.in_flight()
+            || !(owned.commit.settled() || owned.commit.only_start())
     }
 
     /// What is going away, or a machine that is ending, is not read again.
@@ -208,6 +209,7 @@ impl<R: Clone> Machine<R> {
         if let Some(owned) = self.partitions.get_mut(&partition) {
             owned.reading = Reading::Live;
             owned.epoch = epoch;
+            owned.commit.failing = false;
             owned.stand_at(next);
         }
     }

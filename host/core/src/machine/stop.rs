@@ -2,7 +2,7 @@
 
 use super::{Machine, Phase};
 use crate::io::{Action, StopReason, Unfinished};
-use crate::lane::LaneState;
+use crate::lane::{Lane, LaneState};
 use crate::planted::Bug;
 
 impl<R: Clone> Machine<R> {
@@ -68,7 +68,7 @@ impl<R: Clone> Machine<R> {
         } else if any(|state| matches!(state, LaneState::Producing(_))) {
             Some(Unfinished::Writing)
         } else {
-            any(|state| matches!(state, LaneState::Settling { .. })).then_some(Unfinished::Commit)
+            self.lanes.values().any(Lane::is_settling).then_some(Unfinished::Commit)
         }
     }
 
@@ -103,6 +103,7 @@ impl<R: Clone> Machine<R> {
         for lane in self.lanes.values_mut() {
             lane.forget(|_| false);
             lane.parts.clear();
+            lane.unconfirmed.clear();
             match &mut lane.state {
                 LaneState::Out(out) if !out.cancelled => {
                     out.cancelled = true;
