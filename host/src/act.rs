@@ -7,7 +7,7 @@ use std::time::Duration;
 use gristmill_core::io::{Action, Delivery, PluginId, StopReason};
 use gristmill_core::record::Topic;
 use gristmill_core::time::Moment;
-use gristmill_guest::{Job, Plugin, Worker};
+use gristmill_guest::{Crew, Job, Plugin};
 use gristmill_kafka::Consumer;
 use tracing::debug;
 
@@ -20,7 +20,7 @@ use crate::writer::Writer;
 /// The edges, as the run loop uses them.
 pub(crate) struct Edges {
     pub(crate) consumer: Consumer,
-    pub(crate) worker: Worker,
+    pub(crate) crew: Crew,
     pub(crate) emitting: Emitting,
     pub(crate) writer: Writer,
     /// The loaded versions by the numbers that the core knows them by.
@@ -44,7 +44,7 @@ impl Edges {
                 let emitted = production.emitted_of.map(|delivery| self.emitting.take(delivery, &digest));
                 self.writer.write(production, emitted.unwrap_or_default(), &digest);
             }
-            Action::Cancel(delivery) => self.worker.cancel(delivery),
+            Action::Cancel(delivery) => self.crew.cancel(delivery),
             Action::Commit { id, offsets, plugin } => {
                 self.consumer.commit(id, offsets, self.digest(plugin));
             }
@@ -77,7 +77,7 @@ impl Edges {
             sinks: self.emitting.handed_over(id, &records),
             batch: Box::new(KafkaBatch { records }),
         };
-        self.worker.deliver(job).map_err(|error| HandOverError::Worker(error.to_string()))
+        self.crew.deliver(job).map_err(|error| HandOverError::Worker(error.to_string()))
     }
 }
 

@@ -122,6 +122,7 @@ mod tests {
 
     use super::*;
     use crate::narrate::TopicNames;
+    use crate::whereabouts::Lanes;
 
     struct Orders;
 
@@ -146,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_is_held_is_named_with_its_partition() {
-        let mut status = Status::new();
+        let mut status = Status::new(Lanes::One);
         for number in [3, 5] {
             let trouble = OffsetTrouble::OutOfRange {
                 wanted: NextOffset(2),
@@ -165,7 +166,7 @@ mod tests {
 
     #[test]
     fn a_stop_says_what_it_waits_for_and_how_long_it_still_may() {
-        let mut status = Status::new();
+        let mut status = Status::new(Lanes::One);
         let delivery = Delivery::<()> {
             id: DeliveryId(1),
             batch: BatchId(1),

@@ -13,7 +13,7 @@ use tracing::{debug, error, info, trace, warn};
 
 use crate::excerpt::short_reason;
 use crate::telemetry::{LetterLog, Mention, RetryLog};
-use crate::whereabouts::Whereabouts;
+use crate::whereabouts::{Lanes, Whereabouts};
 
 /// Finds the name of a topic by its number.
 pub(crate) trait TopicNames {
@@ -38,12 +38,12 @@ pub(crate) struct Narrator {
 }
 
 impl Narrator {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(lanes: Lanes) -> Self {
         Self {
             retries: RetryLog::new(RETRY_WINDOW),
             letters: LetterLog::new(LETTER_WINDOW),
             rewinds_are_news: true,
-            whereabouts: Whereabouts::default(),
+            whereabouts: Whereabouts::new(lanes),
         }
     }
 
@@ -111,13 +111,14 @@ impl Narrator {
             }
             Report::Held { reason } => self.tell_held(reason, topics),
             Report::Released { reason } => {
-                let (partition, reason) = trouble_words(reason);
+                let partition = place_of_hold(reason);
+                let reason = trouble_words(reason);
                 let topic = partition.map(|partition| topics.name(partition.topic));
                 let partition = partition.map(|partition| partition.number);
                 info!(topic = topic.as_deref(), partition, %reason, "released what was held");
             }
-            Report::Produced { letters, emitted } => {
-                debug!(dead_letters = letters.len() as u64, emitted, "what the batch made is written");
+            Report::Produced { batch, letters, emitted } => {
+                debug!(batch = batch.0, dead_letters = letters.len() as u64, emitted, "what the batch made is written");
                 if let Some(written) = self.letters.written(now, letters) {
                     let classes: Vec<String> =
                         written.iter().map(|(class, count)| format!("{count} {class}")).collect();
@@ -280,45 +281,45 @@ fn tell_start(topic: &str, partition: i32, start: &StartPosition) {
     }
 }
 
-/// What holds a partition, or everything (`None`), in words.
-pub(crate) fn trouble_words(reason: &HeldReason) -> (Option<Partition>, String) {
+/// Why something is held, in words, without the place.
+pub(crate) fn trouble_words(reason: &HeldReason) -> String {
     match reason {
-        HeldReason::Fatal { reason, .. } => (None, format!("the plugin said fatal: {}", short_reason(reason))),
-        HeldReason::Exhausted { reason, .. } => (None, format!("no attempt is left: {}", short_reason(reason))),
-        HeldReason::RecordTooLarge { facts } => (
-            None,
-            format!("the record at offset {} has {} bytes, more than the plugin can take", facts.offset.0, facts.bytes),
-        ),
-        HeldReason::Undecodable { facts } => (
-            None,
-            format!("the record at offset {} cannot be decoded, and there is no dead-letter topic", facts.offset.0),
-        ),
-        HeldReason::Rejected { facts, reason, .. } => (
-            None,
-            format!(
-                "the plugin rejected the record at offset {}, and there is no dead-letter topic: {}",
-                facts.offset.0,
-                short_reason(reason)
-            ),
+        HeldReason::Fatal { reason, .. } => format!("the plugin said fatal: {}", short_reason(reason)),
+        HeldReason::Exhausted { reason, .. } => format!("no attempt is left: {}", short_reason(reason)),
+        HeldReason::RecordTooLarge { facts } => {
+            format!("the record at offset {} has {} bytes, more than the plugin can take", facts.offset.0, facts.bytes)
+        }
+        HeldReason::Undecodable { facts } => {
+            format!("the record at offset {} cannot be decoded, and there is no dead-letter topic", facts.offset.0)
+        }
+        HeldReason::Rejected { facts, reason, .. } => format!(
+            "the plugin rejected the record at offset {}, and there is no dead-letter topic: {}",
+            facts.offset.0,
+            short_reason(reason)
         ),
         HeldReason::NotWritten { reason, .. } => {
-            (None, format!("the brokers refuse what has to be written before the commit: {}", short_reason(reason)))
+            format!("the brokers refuse what has to be written before the commit: {}", short_reason(reason))
         }
-        HeldReason::Offset { partition, trouble } => (Some(*partition), position_words(trouble)),
+        HeldReason::Offset { trouble, .. } => position_words(trouble),
     }
 }
 
-/// The same in one text, with the place where there is one.
-pub(crate) fn held_words(reason: &HeldReason, topics: &impl TopicNames) -> String {
-    let partition = match reason {
+/// The partition that a hold is about, where it is about one record or position.
+fn place_of_hold(reason: &HeldReason) -> Option<Partition> {
+    match reason {
         HeldReason::Fatal { .. } | HeldReason::Exhausted { .. } | HeldReason::NotWritten { .. } => None,
         HeldReason::RecordTooLarge { facts }
         | HeldReason::Undecodable { facts }
         | HeldReason::Rejected { facts, .. } => Some(facts.partition),
         HeldReason::Offset { partition, .. } => Some(*partition),
-    };
-    let place = partition.map(|it| format!("{}/{}: ", topics.name(it.topic), it.number)).unwrap_or_default();
-    format!("{place}{}", trouble_words(reason).1)
+    }
+}
+
+/// The same in one text, with the place where there is one.
+pub(crate) fn held_words(reason: &HeldReason, topics: &impl TopicNames) -> String {
+    let place =
+        place_of_hold(reason).map(|it| format!("{}/{}: ", topics.name(it.topic), it.number)).unwrap_or_default();
+    format!("{place}{}", trouble_words(reason))
 }
 
 /// What is wrong with a position, and the way out.
@@ -396,7 +397,7 @@ mod tests {
         let written = Written::default();
         let writer = written.clone();
         let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).with_ansi(false).finish();
-        let mut narrator = Narrator::new();
+        let mut narrator = Narrator::new(Lanes::One);
         narrator.note_delivery(&delivery(BatchId(1), &[(0, 0, 120, 149), (0, 3, 7, 7)]));
         tracing::subscriber::with_default(subscriber, || narrator.tell(Moment(0), report, &Orders));
         let bytes = written.0.lock().unwrap().clone();

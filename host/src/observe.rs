@@ -25,6 +25,7 @@ use crate::narrate::TopicNames;
 use crate::stall_watch::StallWatch;
 use crate::start_watch::StartWatch;
 use crate::status::{Counts, Status};
+use crate::whereabouts::Lanes;
 use crate::wishes::{self, Granted};
 
 /// How often a host without a terminal sums up what it did.
@@ -69,13 +70,14 @@ impl StopWaits {
 impl Observer {
     /// `live` when there is a terminal; `progress` when somebody in this process waits for figures.
     pub(crate) fn new(
+        lanes: Lanes,
         start: StartWatch,
         live: Option<Live>,
         progress: Option<watch::Sender<Counts>>,
         waits: StopWaits,
     ) -> Self {
         Self {
-            status: Status::new(),
+            status: Status::new(lanes),
             start,
             live,
             progress,

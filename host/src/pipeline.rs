@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use gristmill_core::Machine;
 use gristmill_core::io::PluginId;
-use gristmill_guest::{Answered, Plugin, Worker, WorkerSettings, escape_path};
+use gristmill_core::policy::Scope;
+use gristmill_guest::{Answered, Crew, Plugin, escape_path};
 use gristmill_kafka::{Consumer, Event};
 use tokio::sync::{mpsc, watch};
 use tracing::info;
@@ -32,6 +33,7 @@ use crate::start_watch::StartWatch;
 use crate::status::Counts;
 use crate::stderr;
 use crate::watchdog::Watchdog;
+use crate::whereabouts::Lanes;
 use crate::wishes;
 use crate::writer::{self, Writer};
 use crate::written_topics;
@@ -133,9 +135,12 @@ fn build(loaded: Loaded, company: Company) -> Result<Runner, Exit> {
     announce(&config, &plugin);
 
     let (answers, guest) = mpsc::unbounded_channel::<Answered>();
-    let worker = Worker::spawn(WorkerSettings { name: "guest-1".to_owned() }, move |answered| {
-        // A host that no longer listens is on its way out.
-        let _ = answers.send(answered);
+    let crew = Crew::spawn(config.policy.scope.workers(), || {
+        let answers = answers.clone();
+        move |answered| {
+            // A host that no longer listens is on its way out.
+            let _ = answers.send(answered);
+        }
     })
     .map_err(|error| unexpected(&error))?;
     let (events, kafka) = mpsc::unbounded_channel();
@@ -149,6 +154,10 @@ fn build(loaded: Loaded, company: Company) -> Result<Runner, Exit> {
     let (decoding, decoded) = decoding(formats, &config).map_err(|error| unexpected(&error))?.unzip();
     let identity = identity.with_plugin(plugin.digest().to_string());
     let first = PluginId(1);
+    let lanes = match config.policy.scope {
+        Scope::Consumer => Lanes::One,
+        Scope::Partition { .. } => Lanes::ByPartition,
+    };
     let live = live.map(|line| Live::new(line, config.policy.batch.records_max.get()));
     let waits = StopWaits { grace: config.policy.shutdown_grace, leave: CLOSE_WAIT_MAX };
     let start = StartWatch::new(&config.kafka.bootstrap_servers, config.start, clock.now());
@@ -158,17 +167,17 @@ fn build(loaded: Loaded, company: Company) -> Result<Runner, Exit> {
         machine: Machine::new(config.policy.clone(), first),
         edges: Edges {
             consumer,
-            worker,
+            crew,
             emitting: Emitting::new(&config.writing.sinks),
             writer,
             plugins: BTreeMap::from([(first, plugin)]),
             pipeline,
             close_wait_max: CLOSE_WAIT_MAX,
-            narrator: Narrator::new(),
+            narrator: Narrator::new(lanes),
         },
         decoding,
         feeds: Feeds { kafka, decoded, guest, asks },
-        observer: Observer::new(start, live, progress, waits).known_as(instance_id, identity),
+        observer: Observer::new(lanes, start, live, progress, waits).known_as(instance_id, identity),
         watchdog,
         clock,
         ending: false,

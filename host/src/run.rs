@@ -118,6 +118,7 @@ impl Runner {
             Woken::Kafka(event) => self.observer.hear(self.clock.now(), &event, &self.edges.consumer),
             Woken::Guest(answered) => {
                 self.observer.note_answer(&answered);
+                self.edges.crew.answered(answered.delivery);
                 self.edges.emitting.answered(answered.delivery, answered.emitted);
                 self.take(Input::Answered { delivery: answered.delivery, answer: answered.answer });
             }
@@ -156,8 +157,8 @@ impl Runner {
                         self.take(Input::RetryAsked);
                     }
                     Request::Skip { reason, at: _ } => {
-                        let reason = reason.trim().to_owned();
-                        self.take(Input::SkipAsked(reason));
+                        let (reason, only) = (reason.trim().to_owned(), granted.skipped());
+                        self.take(Input::SkipAsked { reason, only });
                     }
                     Request::Stop { now: false } => {
                         self.observer.note_stop_asked();

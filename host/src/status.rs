@@ -7,65 +7,30 @@ mod held;
 mod in_hand;
 mod progress;
 mod schemas;
+mod state;
 mod tell;
 mod undecodable;
 
 use std::collections::BTreeMap;
 
-use gristmill_core::io::{Action, BatchId, ClosedBy, Delivery, Input, LetterClass, NOT_WRITTEN, Production, Report};
+use gristmill_core::io::{
+    Action, BatchId, ClosedBy, Delivery, Input, LetterClass, NOT_WRITTEN, Place, Production, Report,
+};
 use gristmill_core::record::{NextOffset, Partition};
 use gristmill_core::time::Moment;
 
 pub(crate) use self::counts::Counts;
-use self::held::Held;
+pub(crate) use self::held::Held;
+use self::held::HeldKey;
 use self::in_hand::{InHand, Stands};
 pub(crate) use self::progress::Progress;
 use self::schemas::SchemaWait;
+pub(crate) use self::state::State;
+use self::state::waiting;
 pub(crate) use self::tell::Blocked;
 use self::undecodable::Undecodable;
-use crate::narrate::{TopicNames, trouble_words};
-use crate::whereabouts::Whereabouts;
-
-/// What the host is doing. Borrows its texts, since it is asked for with every input.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State<'s> {
-    /// Reading its configuration, loading its plugin.
-    Starting,
-    /// Waiting for partitions.
-    Joining,
-    /// Records may flow.
-    Running,
-    /// A batch failed and waits for its next attempt.
-    Waiting { attempt: u32, until: Moment, reason: &'s str },
-    /// What a batch made was not acknowledged before, and is being written again.
-    WaitingForBrokers { reason: &'s str },
-    /// The schema registry does not answer, and the next records need it.
-    WaitingForSchemas { until: Moment, reason: &'s str },
-    /// Blocked on purpose.
-    Held { reason: &'s str },
-    /// Hand-overs are paused by an operator.
-    Paused,
-    /// Asked to stop, or on its way out by itself: what it waits for since when. Nothing named: leaving the group.
-    Draining { since: Moment, waits_for: Option<&'static str> },
-    /// Over.
-    Stopped,
-}
-
-impl State<'_> {
-    /// The word for this state, the same everywhere.
-    pub(crate) fn word(&self) -> &'static str {
-        match self {
-            Self::Starting => "starting",
-            Self::Joining => "joining",
-            Self::Running => "running",
-            Self::Waiting { .. } | Self::WaitingForBrokers { .. } | Self::WaitingForSchemas { .. } => "waiting",
-            Self::Held { .. } => "held",
-            Self::Paused => "paused",
-            Self::Draining { .. } => "draining",
-            Self::Stopped => "stopped",
-        }
-    }
-}
+use crate::narrate::TopicNames;
+use crate::whereabouts::{Lanes, Whereabouts};
 
 /// The running host as an observer sees it.
 #[derive(Debug)]
@@ -73,10 +38,12 @@ pub(crate) struct Status {
     pub(crate) counts: Counts,
     pub(crate) assigned: BTreeMap<Partition, Progress>,
     /// What is held: a partition, or everything.
-    held: BTreeMap<Option<Partition>, Held>,
+    held: BTreeMap<HeldKey, Held>,
     /// The texts of what is held, for the state. Made once, since the state is asked for often.
-    held_words: BTreeMap<Option<Partition>, String>,
-    in_hand: Option<InHand>,
+    held_words: BTreeMap<HeldKey, String>,
+    lanes: Lanes,
+    /// What each lane has in hand; `None` is the one lane of all partitions.
+    in_hand: BTreeMap<Option<Partition>, InHand>,
     /// A batch that the plugin is done with, until it is known whether something has to be written for it: within a turn.
     done: Option<InHand>,
     schemas: Option<SchemaWait>,
@@ -99,18 +66,19 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(lanes: Lanes) -> Self {
         Self {
             counts: Counts::default(),
             assigned: BTreeMap::new(),
             held: BTreeMap::new(),
             held_words: BTreeMap::new(),
-            in_hand: None,
+            lanes,
+            in_hand: BTreeMap::new(),
             done: None,
             schemas: None,
             schemas_mentioned: None,
             undecodable: Undecodable::default(),
-            whereabouts: Whereabouts::default(),
+            whereabouts: Whereabouts::new(lanes),
             last_batch: None,
             filling: 0,
             paused: false,
@@ -136,18 +104,32 @@ impl Status {
         }
     }
 
-    /// How many records are with the plugin, and since when.
+    /// How many records are with the plugin, and since when: of several batches the one that is there for longest.
     pub(crate) fn batch_out(&self) -> Option<(u64, Moment)> {
-        let in_hand = self.in_hand.as_ref()?;
-        match in_hand.stands {
+        let out = self.in_hand.values().filter_map(|in_hand| match in_hand.stands {
             Stands::Out { since } => Some((in_hand.records, since)),
             Stands::Answered | Stands::Writes { .. } | Stands::Waits { .. } => None,
-        }
+        });
+        out.min_by_key(|(_, since)| *since)
     }
 
     /// True while the brokers are to acknowledge what a batch made.
     fn is_writing(&self) -> bool {
-        self.in_hand.as_ref().is_some_and(|in_hand| matches!(in_hand.stands, Stands::Writes { .. }))
+        self.in_hand.values().any(|in_hand| matches!(in_hand.stands, Stands::Writes { .. }))
+    }
+
+    /// The lane of a batch that lies there.
+    fn lane_at(&self, places: &[Place]) -> Option<Partition> {
+        self.lanes.at(places)
+    }
+
+    fn of_batch(&mut self, batch: BatchId) -> Option<&mut InHand> {
+        self.in_hand.values_mut().find(|in_hand| in_hand.batch == batch)
+    }
+
+    fn take_batch(&mut self, batch: BatchId) -> Option<InHand> {
+        let lane = *self.in_hand.iter().find(|(_, in_hand)| in_hand.batch == batch)?.0;
+        self.in_hand.remove(&lane)
     }
 
     /// True once the end has begun.
@@ -179,27 +161,26 @@ impl Status {
         if self.paused {
             return State::Paused;
         }
-        match &self.in_hand {
-            Some(InHand { attempt, stands: Stands::Waits { until, .. }, failing: Some(failing), .. }) => {
-                State::Waiting { attempt: *attempt, until: *until, reason: &failing.reason }
+        if let Some(waiting) = self.in_hand.values().find_map(waiting) {
+            return waiting;
+        }
+        match &self.schemas {
+            _ if self.assigned.is_empty() => State::Joining,
+            Some(wait) if self.in_hand.is_empty() => {
+                State::WaitingForSchemas { until: wait.until, reason: wait.reason() }
             }
-            Some(InHand { stands: Stands::Writes { .. }, failing: Some(failing), .. }) if failing.unwritten => {
-                State::WaitingForBrokers { reason: &failing.reason }
-            }
-            Some(_) | None if self.assigned.is_empty() => State::Joining,
-            Some(_) => State::Running,
-            None => match &self.schemas {
-                Some(wait) => State::WaitingForSchemas { until: wait.until, reason: wait.reason() },
-                None => State::Running,
-            },
+            Some(_) | None => State::Running,
         }
     }
 
     /// The partitions that nothing blocks on purpose, with their progress.
     pub(crate) fn free_partitions(&self) -> impl Iterator<Item = (Partition, &Progress)> {
-        let waits = self.in_hand.as_ref().is_some_and(|it| matches!(it.stands, Stands::Waits { .. }));
-        let blocked = self.paused || waits || self.schemas.is_some() || self.held.contains_key(&None);
-        let free = move |partition: &Partition| !blocked && !self.held.contains_key(&Some(*partition));
+        let blocked = self.paused || self.schemas.is_some();
+        let waits = |partition| {
+            let mut waiting = self.in_hand.iter().filter(|(_, it)| matches!(it.stands, Stands::Waits { .. }));
+            waiting.any(|(lane, _)| lane.is_none_or(|lane| lane == partition))
+        };
+        let free = move |partition: &Partition| !blocked && !self.is_held(*partition) && !waits(*partition);
         self.assigned.iter().map(|(&partition, progress)| (partition, progress)).filter(move |(it, _)| free(it))
     }
 
@@ -230,8 +211,9 @@ impl Status {
             }
             Input::PauseAsked => self.paused = true,
             Input::ResumeAsked => self.paused = false,
-            Input::Answered { .. } => {
-                if let Some(in_hand) = &mut self.in_hand {
+            Input::Answered { delivery, .. } => {
+                let answered = self.in_hand.values_mut().find(|in_hand| in_hand.delivery == Some(*delivery));
+                if let Some(in_hand) = answered {
                     in_hand.stands = Stands::Answered;
                 }
             }
@@ -239,7 +221,7 @@ impl Status {
             Input::Tick
             | Input::Passed(_)
             | Input::Produced { .. }
-            | Input::SkipAsked(_)
+            | Input::SkipAsked { .. }
             | Input::PositionTrouble { .. }
             | Input::CommittedKnown { .. }
             | Input::Sought { .. }
@@ -277,7 +259,9 @@ impl Status {
     fn note_delivery<R>(&mut self, now: Moment, delivery: &Delivery<R>) {
         let records = delivery.records.len() as u64;
         self.whereabouts.note(delivery);
-        self.in_hand = Some(InHand::new(now, delivery, self.in_hand.take()));
+        let lane = self.lane_at(&delivery.places);
+        let before = self.in_hand.remove(&lane);
+        self.in_hand.insert(lane, InHand::new(now, delivery, before));
         self.counts.handed_over += records;
         let again = delivery.attempt > 1 || delivery.part || self.last_batch >= Some(delivery.batch);
         self.last_batch = self.last_batch.max(Some(delivery.batch));
@@ -295,10 +279,11 @@ impl Status {
 
     /// What the plugin is done with is not done until it is written; and what never was handed over is in hand now.
     fn note_production<R>(&mut self, now: Moment, production: &Production<R>) {
-        let mut known = [self.in_hand.take(), self.done.take()].into_iter().flatten();
-        let known = known.find(|known| known.batch == production.batch);
+        let done = self.done.take().filter(|done| done.batch == production.batch);
+        let known = done.or_else(|| self.take_batch(production.batch));
         let in_hand = known.unwrap_or_else(|| InHand::never_handed_over(production));
-        self.in_hand = Some(InHand { stands: Stands::Writes { since: now }, ..in_hand });
+        let lane = self.lane_at(&in_hand.places);
+        self.in_hand.insert(lane, InHand { stands: Stands::Writes { since: now }, ..in_hand });
     }
 
     fn note_report(&mut self, now: Moment, report: &Report, topics: &impl TopicNames) {
@@ -307,20 +292,16 @@ impl Status {
                 self.assigned.insert(*partition, Progress::at_start(now, start));
             }
             Report::Removed { partition, records, .. } => {
-                self.assigned.remove(partition);
-                self.undecodable.forget(*partition);
-                self.release(Some(*partition));
-                self.held.values_mut().for_each(|held| held.forget(*partition, topics));
-                self.in_hand = self.in_hand.take().and_then(|it| it.without(*partition));
+                self.forget(*partition, topics);
                 self.filling = self.filling.saturating_sub(*records);
             }
             Report::DroppedStale { records } => {
                 self.counts.stale += records;
                 self.filling = self.filling.saturating_sub(*records);
             }
-            Report::BatchOk { .. } => {
+            Report::BatchOk { batch, .. } => {
                 self.counts.batches_ok += 1;
-                self.done = self.in_hand.take().map(InHand::well);
+                self.done = self.take_batch(*batch).map(InHand::well);
             }
             Report::Committed { offsets, records } => {
                 self.counts.committed += records;
@@ -331,26 +312,26 @@ impl Status {
                     }
                 }
             }
-            Report::Waiting { attempt, delay, fault, reason, .. } => {
+            Report::Waiting { batch, attempt, delay, fault, reason } => {
                 if *fault {
                     self.counts.faults += 1
                 } else {
                     self.counts.retries += 1
                 }
-                if let Some(in_hand) = &mut self.in_hand {
+                if let Some(in_hand) = self.of_batch(*batch) {
                     in_hand.fail(now, now.after(*delay), *attempt, false, reason);
                 }
             }
-            Report::WriteFailed { tries, delay, reason, .. } => {
+            Report::WriteFailed { batch, tries, delay, reason } => {
                 self.counts.write_failures += 1;
-                if let Some(in_hand) = &mut self.in_hand {
+                if let Some(in_hand) = self.of_batch(*batch) {
                     let reason = format!("{NOT_WRITTEN}: {reason}");
                     in_hand.fail(now, now.after(*delay), *tries, true, &reason);
                 }
             }
             Report::Cut { .. } => self.counts.cut += 1,
-            Report::Produced { letters, emitted } => {
-                self.in_hand = self.in_hand.take().filter(|it| !matches!(it.stands, Stands::Writes { .. }));
+            Report::Produced { batch, letters, emitted } => {
+                self.take_batch(*batch);
                 self.counts.dead_letters += letters.len() as u64;
                 // These were taken in, and never handed over.
                 let passed =
@@ -359,10 +340,22 @@ impl Status {
                 self.counts.emitted += emitted;
             }
             Report::Held { reason } => self.hold(now, reason, topics),
-            Report::Released { reason } => self.release(trouble_words(reason).0),
-            Report::GivenUp { .. } | Report::LateAnswer(_) => self.in_hand = None,
+            Report::Released { reason } => self.release(reason),
+            Report::GivenUp { batch, .. } => drop(self.take_batch(*batch)),
+            Report::LateAnswer(delivery) => self.in_hand.retain(|_, it| it.delivery != Some(*delivery)),
             Report::RequestFailed { .. } | Report::Rewound { .. } | Report::PluginSwitched { .. } => {}
         }
+    }
+
+    /// The partition is somebody else's.
+    fn forget(&mut self, partition: Partition, topics: &impl TopicNames) {
+        self.assigned.remove(&partition);
+        self.undecodable.forget(partition);
+        self.release_position(partition);
+        self.held.values_mut().for_each(|held| held.forget(partition, topics));
+        let in_hand = std::mem::take(&mut self.in_hand);
+        let left = in_hand.into_iter().filter_map(|(lane, it)| Some((lane, it.without(partition)?)));
+        self.in_hand = left.collect();
     }
 }
 
@@ -404,13 +397,17 @@ mod tests {
 
     /// A host with two partitions that has handed a batch of both over.
     fn busy() -> Status {
-        let mut status = Status::new();
+        let mut status = Status::new(Lanes::One);
         for number in [0, 1] {
             let start = StartPosition::Committed(NextOffset(5));
             report(&mut status, 1, Report::Assigned { partition: partition(number), start });
         }
         hand_over(&mut status, 2, 1);
         status
+    }
+
+    fn held(status: &Status) -> &Held {
+        status.held.values().next().unwrap()
     }
 
     fn hand_over(status: &mut Status, at: u64, attempt: u32) {
@@ -456,14 +453,14 @@ mod tests {
         fail(&mut status, 3, 1);
         hand_over(&mut status, 13, 2);
         fail(&mut status, 14, 2);
-        let in_hand = status.in_hand.as_ref().unwrap();
+        let in_hand = status.in_hand.values().next().unwrap();
         assert_eq!(in_hand.stands, Stands::Waits { since: second(14), until: second(24) });
         let failing = in_hand.failing.as_ref().unwrap();
         assert_eq!((failing.since, failing.reason.as_str(), in_hand.attempt), (second(3), "failure 2", 2));
         hand_over(&mut status, 24, 3);
         answer(&mut status, 25);
         report(&mut status, 25, Report::BatchOk { batch: BATCH, records: 3 });
-        assert!(status.in_hand.is_none());
+        assert!(status.in_hand.is_empty());
     }
 
     /// What is done is not, until the brokers have what it made; and a stop waits for that.
@@ -485,7 +482,7 @@ mod tests {
         write(&mut status, 15);
         let State::WaitingForBrokers { reason } = status.state() else { panic!("{:?}", status.state()) };
         assert!(reason.ends_with(": silence"), "{reason}");
-        report(&mut status, 16, Report::Produced { letters: Vec::new(), emitted: 1 });
+        report(&mut status, 16, Report::Produced { batch: BATCH, letters: Vec::new(), emitted: 1 });
         assert_eq!((word(&status).0, status.unfinished()), ("running", None));
         assert_eq!((status.counts.write_failures, status.counts.retries), (1, 0));
     }
@@ -512,13 +509,14 @@ mod tests {
         };
         let letters = vec![DeadLetter { record, verdict }];
         status.note_action(second(5), &Action::Produce(production(BatchId(8), letters)), &Orders);
-        let in_hand = status.in_hand.as_ref().unwrap();
+        let in_hand = status.in_hand.values().next().unwrap();
         assert_eq!((in_hand.batch, in_hand.positions(&Orders).as_str()), (BatchId(8), "orders/0 7"));
         let (delay, reason) = (Duration::from_secs(10), "silence".to_owned());
         report(&mut status, 6, Report::WriteFailed { batch: BatchId(8), tries: 2, delay, reason });
         assert_eq!(word(&status), ("waiting", 6));
         assert!(matches!(status.state(), State::Waiting { attempt: 2, .. }), "{:?}", status.state());
-        report(&mut status, 7, Report::Produced { letters: vec![LetterClass::Undecodable], emitted: 0 });
+        let letters = vec![LetterClass::Undecodable];
+        report(&mut status, 7, Report::Produced { batch: BatchId(8), letters, emitted: 0 });
         assert_eq!(status.filling, 0, "it waits for no hand-over any more");
     }
 
@@ -542,10 +540,10 @@ mod tests {
         let reason = HeldReason::Fatal { batch: BATCH, reason: "no table".to_owned() };
         report(&mut status, 3, Report::Held { reason: reason.clone() });
         assert_eq!(word(&status), ("held", 3));
-        assert_eq!(status.held[&None].positions.as_deref(), Some("orders/0 5..6, orders/1 9"));
-        let mut half = Status { held: status.held.clone(), ..Status::new() };
+        assert_eq!(held(&status).positions.as_deref(), Some("orders/0 5..6, orders/1 9"));
+        let mut half = Status { held: status.held.clone(), ..Status::new(Lanes::One) };
         report(&mut half, 4, Report::Removed { partition: partition(1), lost: false, records: 1 });
-        assert_eq!(half.held[&None].positions.as_deref(), Some("orders/0 5..6"), "what moved is somebody else's");
+        assert_eq!(held(&half).positions.as_deref(), Some("orders/0 5..6"), "what moved is somebody else's");
         let before = status.blocked(&Orders);
         report(&mut status, 4, Report::Released { reason });
         hand_over(&mut status, 4, 1);
@@ -562,7 +560,7 @@ mod tests {
         let gone = |number| Report::Removed { partition: partition(number), lost: false, records: 1 };
         report(&mut status, 4, gone(0));
         assert_eq!(word(&status), ("waiting", 3));
-        assert_eq!(status.in_hand.as_ref().unwrap().positions(&Orders), "orders/1 9");
+        assert_eq!(status.in_hand.values().next().unwrap().positions(&Orders), "orders/1 9");
         report(&mut status, 5, gone(1));
         assert_eq!(word(&status), ("joining", 5));
     }
@@ -575,8 +573,14 @@ mod tests {
         let facts = delivery(BATCH, &[(0, 0, 5, 5)]).records[0].facts;
         let large = HeldReason::RecordTooLarge { facts };
         let commands = |reason: &HeldReason, topic| {
-            let held =
-                Held { since: second(0), reason: reason.clone(), places: Vec::new(), positions: None, detail: None };
+            let held = Held {
+                since: second(0),
+                reason: reason.clone(),
+                partition: None,
+                places: Vec::new(),
+                positions: None,
+                detail: None,
+            };
             held.releases(topic).map(|(release, _)| release.command()).collect::<Vec<_>>()
         };
         assert_eq!(commands(&fatal, false), ["retry", "stop"]);
@@ -591,7 +595,7 @@ mod tests {
     /// S5: what nobody reads has no statistics, and is what an operator asks about.
     #[test]
     fn a_partition_that_is_held_from_its_start_shows_its_lag() {
-        let mut status = Status::new();
+        let mut status = Status::new(Lanes::One);
         let (low, high) = (Some(NextOffset(60)), Some(NextOffset(100)));
         let start = StartPosition::Unusable(OffsetTrouble::OutOfRange { wanted: NextOffset(20), low, high });
         report(&mut status, 1, Report::Assigned { partition: partition(0), start });

@@ -1,10 +1,11 @@
-//! Where the batch lies that the plugin was given last: which offsets of which partitions, for whoever has to find its records.
+//! Where the batches lie that the plugin was given last: which offsets of which partitions, for whoever has to find its records.
 //!
-//! It keeps no records, and does not know what became of the batch.
+//! It keeps no records, and does not know what became of the batches.
 
 use std::collections::BTreeMap;
 
 use gristmill_core::io::{BatchId, Delivery, Place};
+use gristmill_core::record::Partition;
 use gristmill_guest::{NAMED_MAX, positions};
 
 use crate::narrate::TopicNames;
@@ -12,31 +13,60 @@ use crate::narrate::TopicNames;
 /// How many the last line names.
 const NAMED_AT_END_MAX: usize = 3;
 
-/// The place of the batch that was handed over last. A failure is told before the next hand-over.
+/// Which records share a lane, and the places of a lane.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Lanes {
+    /// Those of all partitions.
+    #[default]
+    One,
+    /// Those of one partition.
+    ByPartition,
+}
+
+impl Lanes {
+    /// The lane of a batch that lies there: its partition, or nothing where there is but one lane.
+    pub(crate) fn at(self, places: &[Place]) -> Option<Partition> {
+        match self {
+            Self::One => None,
+            Self::ByPartition => places.first().map(|place| place.partition),
+        }
+    }
+}
+
+/// The place of the batch that each lane handed over last. A failure is told before its next hand-over.
 #[derive(Debug, Default)]
 pub(crate) struct Whereabouts {
-    last: Option<(BatchId, Vec<Place>)>,
+    lanes: Lanes,
+    of_lane: BTreeMap<Option<Partition>, (BatchId, Vec<Place>)>,
+    /// The lane that handed over last.
+    last: Option<Partition>,
 }
 
 impl Whereabouts {
-    /// Notes where a batch lies that is handed over now.
-    pub(crate) fn note<R>(&mut self, delivery: &Delivery<R>) {
-        self.last = Some((delivery.batch, delivery.places.clone()));
+    pub(crate) fn new(lanes: Lanes) -> Self {
+        Self { lanes, ..Self::default() }
     }
 
-    /// Where this batch lies, for a log line. `None` when another one was handed over since.
+    /// Notes where a batch lies that is handed over now.
+    pub(crate) fn note<R>(&mut self, delivery: &Delivery<R>) {
+        self.last = self.lanes.at(&delivery.places);
+        self.of_lane.insert(self.last, (delivery.batch, delivery.places.clone()));
+    }
+
+    /// Where this batch lies, for a log line. `None` when its lane handed another one over since.
     pub(crate) fn of(&self, batch: BatchId, topics: &impl TopicNames) -> Option<String> {
         self.places_of(batch).map(|places| in_words(places, topics, NAMED_MAX))
     }
 
     /// The same, not in words.
     pub(crate) fn places_of(&self, batch: BatchId) -> Option<&[Place]> {
-        self.last.as_ref().filter(|(last, _)| *last == batch).map(|(_, places)| places.as_slice())
+        let found = self.of_lane.values().find(|(last, _)| *last == batch);
+        found.map(|(_, places)| places.as_slice())
     }
 
     /// Where the batch lies that was handed over last, in short.
     pub(crate) fn of_last(&self, topics: &impl TopicNames) -> Option<String> {
-        self.last.as_ref().map(|(_, places)| in_words(places, topics, NAMED_AT_END_MAX))
+        self.of_lane.get(&self.last).map(|(_, places)| in_words(places, topics, NAMED_AT_END_MAX))
     }
 }
 
@@ -53,7 +83,7 @@ pub(crate) mod tests {
     use std::sync::Arc;
 
     use gristmill_core::io::{ClosedBy, DeliveryId, PluginId};
-    use gristmill_core::record::{Epoch, Offset, Partition, Record, RecordFacts, Topic};
+    use gristmill_core::record::{Epoch, Offset, Record, RecordFacts, Topic};
     use gristmill_core::time::Moment;
 
     use super::*;
@@ -102,6 +132,17 @@ pub(crate) mod tests {
         let words = "amounts/0 3, orders/0 5, orders/1 7..12";
         assert_eq!(whereabouts.of(BatchId(4), &Orders).as_deref(), Some(words));
         assert_eq!(whereabouts.of_last(&Orders).as_deref(), Some(words));
+    }
+
+    #[test]
+    fn lanes_of_their_own_have_places_of_their_own() {
+        let mut whereabouts = Whereabouts::new(Lanes::ByPartition);
+        whereabouts.note(&delivery(BatchId(4), &[(0, 1, 7, 7)]));
+        whereabouts.note(&delivery(BatchId(5), &[(0, 2, 8, 8)]));
+        assert_eq!(whereabouts.of(BatchId(4), &Orders).as_deref(), Some("orders/1 7"));
+        assert_eq!(whereabouts.of_last(&Orders).as_deref(), Some("orders/2 8"));
+        whereabouts.note(&delivery(BatchId(6), &[(0, 1, 9, 9)]));
+        assert_eq!(whereabouts.of(BatchId(4), &Orders), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //!
 //! It does not know how a wish reaches the machine; the run loop does. Nobody is waited for.
 
+use gristmill_core::record::Partition;
 use gristmill_core::time::Moment;
 use gristmill_guest::shortened;
 use tracing::{debug, info};
@@ -20,6 +21,8 @@ pub(crate) struct Granted {
     wish: Wish,
     was_paused: bool,
     was_ending: bool,
+    /// The partition whose batch is to be skipped, where it is one of several.
+    skipped: Option<Partition>,
     blocked: Blocked,
 }
 
@@ -46,7 +49,16 @@ pub(crate) fn grant(wish: Wish, status: &Status, identity: &Identity, topics: &i
         return None;
     }
     let (was_paused, was_ending) = (status.is_paused(), status.is_ending());
-    Some(Granted { wish, was_paused, was_ending, blocked: status.blocked(topics) })
+    let skipped = match &wish.request {
+        Request::Skip { at: Some(at), .. } => status.held_at(at.trim()).and_then(|held| held.partition),
+        Request::Skip { at: None, .. }
+        | Request::Status {}
+        | Request::Pause {}
+        | Request::Resume {}
+        | Request::Retry {}
+        | Request::Stop { .. } => None,
+    };
+    Some(Granted { wish, was_paused, was_ending, skipped, blocked: status.blocked(topics) })
 }
 
 /// Why a wish cannot be granted, if it cannot.
@@ -62,9 +74,12 @@ fn refusal(request: &Request, status: &Status, identity: &Identity) -> Option<Re
             RefusalCode::NoDeadLetterTopic,
             "there is no dead-letter topic, and what is skipped must not be lost",
         )),
-        Request::Skip { at: Some(at), .. } if ending.is_none() && !status.is_held_at(at.trim()) => Some(Refusal::new(
-            RefusalCode::NotHeld,
-            format!("nothing is held at {}", shortened(at.trim(), PLACE_CHARS_MAX)),
+        Request::Skip { at: Some(at), .. } if ending.is_none() && status.held_at(at.trim()).is_none() => Some(
+            Refusal::new(RefusalCode::NotHeld, format!("nothing is held at {}", shortened(at.trim(), PLACE_CHARS_MAX))),
+        ),
+        Request::Skip { at: None, .. } if ending.is_none() && status.lanes_held() > 1 => Some(Refusal::new(
+            RefusalCode::SeveralHeld,
+            format!("{} partitions hold a batch each", status.lanes_held()),
         )),
         Request::Skip { .. } => ending,
     }
@@ -74,6 +89,11 @@ impl Granted {
     /// Which request it is.
     pub(crate) fn request(&self) -> &Request {
         &self.wish.request
+    }
+
+    /// The partition whose batch is to be skipped; none where all that is held is meant.
+    pub(crate) fn skipped(&self) -> Option<Partition> {
+        self.skipped
     }
 
     /// Answers it with what there is now.

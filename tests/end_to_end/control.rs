@@ -174,8 +174,12 @@ fn a_stop_by_the_socket_commits_the_running_batch() {
     let socket = host.socket(&pipeline.group);
     wait_until_handed_over(&host, 10, SOON);
     let status = ask(&socket, "status")["status"].clone();
-    assert_eq!((&status["batch"]["stands"], &status["batch"]["records"]), (&"out".into(), &10.into()), "{status:#}");
-    assert_eq!(status["batch"]["positions"], format!("{}/0 0..9", pipeline.topic));
+    assert_eq!(
+        (&status["batches"][0]["stands"], &status["batches"][0]["records"]),
+        (&"out".into(), &10.into()),
+        "{status:#}"
+    );
+    assert_eq!(status["batches"][0]["positions"], format!("{}/0 0..9", pipeline.topic));
     let seen = Seen::from_lines(&stop(host));
     assert_eq!(pipeline.committed(), seen.next_offsets());
     assert!(seen.handed_over() < 30 && !seen.missing(&loaded).is_empty());

@@ -43,5 +43,7 @@ fn evict(pipeline: Pipeline<'_>) {
     pipeline.load_more(&mut more, 50);
     pipeline.wait_until_committed(&BTreeMap::from([(0, 250)]), SOON);
     seen.extend(Seen::from_lines(&stop(frozen)));
-    assert_eq!((seen.missing(&more), seen.repeats()), (String::new(), 50));
+    assert_eq!(seen.missing(&more), "");
+    // The batch in hand; and the next one, where it was handed over before the word about the first one's commit came.
+    assert!([50, 100].contains(&seen.repeats()), "{} repeats", seen.repeats());
 }

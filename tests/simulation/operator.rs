@@ -6,7 +6,7 @@ use gristmill_core::io::{Input, PluginId};
 
 use crate::broker::Entry;
 use crate::fault::Fault;
-use crate::names::{Life, Violation, require};
+use crate::names::{Life, Violation, partition, require};
 use crate::scenario::Reset;
 use crate::world::{Event, World};
 
@@ -128,7 +128,12 @@ impl World {
                 self.after(later, Event::Feed(life, Input::ResumeAsked));
             }
             Fault::Retry => self.after(soon, Event::Feed(life, Input::RetryAsked)),
-            Fault::Skip => self.after(soon, Event::Feed(life, Input::SkipAsked("not worth it".to_owned()))),
+            Fault::Skip => {
+                let places = self.broker.logs.len() as u64;
+                let only = self.chance.permille(500).then(|| partition(self.chance.between(0, places - 1) as usize));
+                let reason = "not worth it".to_owned();
+                self.after(soon, Event::Feed(life, Input::SkipAsked { reason, only }));
+            }
             Fault::MemoryShort => self.after(soon, Event::Feed(life, Input::MemoryShort)),
             Fault::Truncation => self.truncate(),
             Fault::Compaction => self.compact(),

@@ -93,8 +93,12 @@ impl Scenario {
 }
 
 fn draw_policy(chance: &mut Chance, faults: &BTreeSet<Fault>) -> Policy {
-    let scope =
-        if chance.permille(600) { Scope::Consumer } else { Scope::Partition { workers: count(chance.between(1, 4)) } };
+    let scope = if chance.permille(600) {
+        Scope::Consumer
+    } else {
+        let lanes_bytes_max = NonZeroU64::new(chance.pick(&[1_200, 4_000, 1_000_000])).expect("not zero");
+        Scope::Partition { workers: count(chance.between(1, 4)), lanes_bytes_max }
+    };
     let then = draw_then(chance);
     let attempts = if chance.permille(400) {
         Attempts::Unlimited

@@ -158,9 +158,8 @@ fn all_scripts(answers: u32, fates: u32) -> Vec<Small> {
 }
 
 fn all(letters: bool, answers: &[Vec<Scripted>], fates: &[Vec<Fate>], written: &[Vec<Written>]) -> Vec<Small> {
-    let two = NonZeroU32::new(2).expect("not zero");
     let mut all = Vec::new();
-    for scope in [Scope::Consumer, Scope::Partition { workers: two }] {
+    for scope in [Scope::Consumer, crate::schedules::lanes(2)] {
         for redeliver in [Redeliver::Memory, Redeliver::Seek] {
             for answers in answers {
                 for fates in fates {

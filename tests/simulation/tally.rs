@@ -65,7 +65,7 @@ impl Tally {
             | Input::PauseAsked
             | Input::ResumeAsked
             | Input::RetryAsked
-            | Input::SkipAsked(_)
+            | Input::SkipAsked { .. }
             | Input::MemoryShort
             | Input::StopAsked
             | Input::StopNowAsked

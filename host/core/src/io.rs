@@ -175,8 +175,13 @@ pub enum Input<R> {
     ResumeAsked,
     /// The operator wants held lanes and partitions tried again.
     RetryAsked,
-    /// The operator wants the batches that are held written to the dead-letter topic, for this reason.
-    SkipAsked(String),
+    /// The operator wants batches that are held written to the dead-letter topic.
+    SkipAsked {
+        /// Why.
+        reason: String,
+        /// The partition whose lane is meant. `None`: every lane that is held.
+        only: Option<Partition>,
+    },
     /// Memory is short: lanes that wait give their records up and rewind by seek.
     MemoryShort,
     /// First signal: finish the running batch within the grace time, commit, leave (S1).

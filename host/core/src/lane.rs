@@ -159,6 +159,11 @@ impl<R> Lane<R> {
         if due <= now { Front::Ready(self.assembly.records(), ClosedBy::Wait) } else { Front::DueAt(due) }
     }
 
+    /// The limits are others now: what was counted is counted again.
+    pub(crate) fn count_anew(&mut self) {
+        self.assembly = Assembly::default();
+    }
+
     /// Takes the first `records` out: they become a batch.
     pub(crate) fn cut(&mut self, records: usize) -> Vec<Record<R>> {
         self.assembly = Assembly::default();

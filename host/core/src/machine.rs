@@ -16,12 +16,13 @@ mod rewind;
 mod stop;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::num::NonZeroU64;
 
 use crate::invariants;
 use crate::io::{Action, DeliveryId, Input, PluginId, Report, RequestId, RevokeId, StopReason};
 use crate::lane::Lane;
 use crate::planted::Bug;
-use crate::policy::{Policy, Scope};
+use crate::policy::{BatchLimits, Policy, Scope};
 use crate::positions::{LaneId, Owned};
 use crate::record::Partition;
 use crate::time::Moment;
@@ -129,7 +130,7 @@ impl<R: Clone> Machine<R> {
             Input::PositionTrouble { partition, epoch, trouble } => self.handle_trouble(partition, epoch, trouble),
             Input::Answered { delivery, answer } => self.handle_answered(delivery, answer),
             Input::Produced { id, result } => self.handle_produced(id, result),
-            Input::SkipAsked(reason) => self.handle_skip(&reason),
+            Input::SkipAsked { reason, only } => self.handle_skip(&reason, only),
             Input::CommitEnded { id, result } => self.handle_commit_ended(id, result),
             Input::CommittedKnown { id, result } => self.handle_committed_known(id, result),
             Input::Sought { id, results } => self.handle_sought(id, &results),
@@ -201,6 +202,22 @@ impl<R: Clone> Machine<R> {
         match self.policy.scope {
             Scope::Consumer => LaneId::Consumer,
             Scope::Partition { .. } => LaneId::Of(partition),
+        }
+    }
+
+    /// When a batch closes. Where lanes share their memory a batch is no larger than its lane can hold beside the next one.
+    fn limits_of_lane(&self) -> BatchLimits {
+        let limits = self.policy.batch;
+        match self.policy.scope {
+            Scope::Consumer => limits,
+            Scope::Partition { .. } if self.planted(Bug::IgnoreShare) => limits,
+            Scope::Partition { lanes_bytes_max, .. } => {
+                let share = lanes_bytes_max.get() / (4 * self.partitions.len().max(1) as u64);
+                BatchLimits {
+                    bytes_max: limits.bytes_max.min(NonZeroU64::new(share).unwrap_or(NonZeroU64::MIN)),
+                    ..limits
+                }
+            }
         }
     }
 

@@ -104,6 +104,8 @@ bugs! {
     IgnoreLetterLimit,
     /// A batch that is skipped is committed without being written.
     SkipWithoutLetter,
+    /// A skip of what one lane holds skips what every lane holds.
+    SkipEveryLane,
     /// A revocation is answered while dead letters of its partitions are being written (B1).
     AnswerRevokeBeforeProduced,
 
@@ -202,6 +204,8 @@ bugs! {
     TwoBatchesOut,
     /// More batches are out than there are workers.
     IgnoreWorkers,
+    /// A batch may take what other lanes need (I-33).
+    IgnoreShare,
 
     // Operator.
     /// The resume after a pause is forgotten (I-25).

@@ -37,7 +37,21 @@ pub enum Scope {
     Partition {
         /// How many batches may be out at once.
         workers: NonZeroU32,
+        /// What the batches of all lanes may hold together, in bytes as A5 counts. A batch closes at a quarter of its lane's share: it is
+        /// handed over while the next one fills, and each may take twice its bytes in memory.
+        lanes_bytes_max: NonZeroU64,
     },
+}
+
+impl Scope {
+    /// How many batches may be out at once.
+    #[must_use]
+    pub fn workers(self) -> NonZeroU32 {
+        match self {
+            Self::Consumer => NonZeroU32::MIN,
+            Self::Partition { workers, .. } => workers,
+        }
+    }
 }
 
 /// When a batch closes: whichever comes first.

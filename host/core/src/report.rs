@@ -161,6 +161,8 @@ pub enum Report {
     },
     /// Dead letters and emitted records were acknowledged by the brokers.
     Produced {
+        /// The batch that made them.
+        batch: BatchId,
         /// The dead letters, by class.
         letters: Vec<LetterClass>,
         /// Those that the plugin wanted written.

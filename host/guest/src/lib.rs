@@ -15,6 +15,7 @@ mod budget;
 mod cancel;
 mod clock;
 mod compile;
+mod crew;
 mod denials;
 mod deterministic;
 mod emitted;
@@ -51,6 +52,7 @@ mod worker;
 pub use compile::{
     COMPILE_COMMAND, Cache, CacheError, Compile, CompileError, CompileLimit, CompileLimits, Compiled, compile_worker,
 };
+pub use crew::Crew;
 pub use emitted::{EMITTED_HEADER_OVERHEAD_BYTES, EMITTED_RECORD_OVERHEAD_BYTES, EmittedHeader, EmittedRecord};
 pub use engine::{Engine, EngineSettings};
 pub use error::{DeliverError, EngineError, LoadError, ReachError, Refusal, SpawnError};

@@ -153,10 +153,17 @@ impl Worker {
     }
 }
 
-impl Drop for Worker {
-    fn drop(&mut self) {
+impl Worker {
+    /// Takes no more jobs and cancels what runs and waits. The thread ends by itself; whoever drops the worker waits for it.
+    pub(crate) fn begin_to_end(&mut self) {
         self.jobs = None;
         self.cancels.end_all();
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.begin_to_end();
         if self.ended.recv_timeout(END_WAIT_MAX) == Err(mpsc::RecvTimeoutError::Timeout) {
             tracing::warn!(worker = %self.name, "guest worker did not end in time and was left behind");
         }

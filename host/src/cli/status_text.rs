@@ -25,7 +25,7 @@ pub(super) fn render(status: &HostStatus) -> String {
     for held in &status.held {
         lines.extend(held_rows(held));
     }
-    lines.extend(status.batch.as_ref().map(|batch| row("batch", batch_words(batch))));
+    lines.extend(status.batches.iter().map(|batch| row("batch", batch_words(batch))));
     let counts = &status.counts;
     lines.push(row(
         "records",
@@ -184,7 +184,7 @@ mod tests {
                 profile: Vec::new(),
             },
             held: Vec::new(),
-            batch: None,
+            batches: Vec::new(),
             filling: 250,
             lag: Some(4_210),
             partitions: vec![PartitionStatus {

@@ -113,6 +113,7 @@ fn advice(code: RefusalCode) -> &'static str {
         RefusalCode::Ending => "start it again with gristmill run",
         RefusalCode::NoDeadLetterTopic => "configure [dead_letter] and start it again",
         RefusalCode::NotHeld => "look at gristmill status",
+        RefusalCode::SeveralHeld => "name one with --at, as gristmill status shows it",
         RefusalCode::NoReason => "write --reason \"…\"",
         RefusalCode::NotAllowed => "ask as the user that the host runs as",
         RefusalCode::OtherVersion | RefusalCode::UnknownRequest => "use the gristmill that the host was started with",
@@ -163,7 +164,7 @@ fn follows(request: &Request, done: &Done) -> String {
     let detail = status.detail.as_ref().filter(|_| !is_told);
     let detail = detail.map(|detail| format!(": {detail}")).unwrap_or_default();
     let mut words = format!("state {}{detail}", status.state);
-    let out = status.batch.as_ref().is_some_and(|batch| batch.stands == "out");
+    let out = status.batches.iter().any(|batch| batch.stands == "out");
     match request {
         Request::Pause {} if out => words.push_str("; the batch that is with the plugin may end"),
         Request::Retry {} | Request::Skip { .. } if status.paused => {

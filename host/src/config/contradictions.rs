@@ -5,11 +5,14 @@
 use gristmill_guest::TICK;
 use gristmill_kafka::RECORD_OVERHEAD_BYTES;
 
-use super::file::ConfigFile;
+use super::file::{ConfigFile, Scope};
 use super::findings::Findings;
 use super::property;
 use super::quantity::{Size, Span};
 use super::scalar::Attempts;
+
+/// Each has a thread and a guest of its own; more than any machine has processors was mistyped.
+const WORKERS_MAX: u32 = 256;
 
 /// Finds every contradiction.
 pub(crate) fn find(file: &ConfigFile, findings: &mut Findings) {
@@ -21,11 +24,16 @@ pub(crate) fn find(file: &ConfigFile, findings: &mut Findings) {
 }
 
 fn batches(file: &ConfigFile, findings: &mut Findings) {
-    if file.batch.workers.get() > 1 {
+    let workers = file.batch.workers;
+    if workers.get() > 1 && file.batch.scope == Scope::Consumer {
         let message = format!(
-            "batch.workers = {}: this version hands over one batch at a time; write 1 or remove it",
-            file.batch.workers
+            "batch.workers = {workers}: with batch.scope = \"consumer\" there is one batch at a time; write scope = \"partition\", \
+             or remove it"
         );
+        findings.refuse(&[&["batch", "workers"]], message);
+    }
+    if workers.get() > WORKERS_MAX {
+        let message = format!("batch.workers ({workers}) is above the most that it may be ({WORKERS_MAX})");
         findings.refuse(&[&["batch", "workers"]], message);
     }
     let (batch, memory) = (file.batch.max_bytes, file.plugin.limits.memory);

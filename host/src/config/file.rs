@@ -130,9 +130,9 @@ pub(crate) struct BatchSection {
     pub(crate) max_bytes: Size,
     /// This long after its first record arrived. "0s": as soon as there is a record.
     pub(crate) max_wait: Span,
-    /// Which records share a batch: those of all assigned partitions.
+    /// Which records share a batch: those of all assigned partitions, or those of one.
     pub(crate) scope: Scope,
-    /// How many batches may be with the plugin at once.
+    /// How many batches may be with the plugin at once, each of another partition. More than 1 with scope = "partition" only.
     pub(crate) workers: NonZeroU32,
 }
 
@@ -154,6 +154,8 @@ impl Default for BatchSection {
 pub(crate) enum Scope {
     /// Those of all assigned partitions.
     Consumer,
+    /// Those of one partition: each has its own batches, which wait for nobody else's.
+    Partition,
 }
 
 /// What a retryable answer means.

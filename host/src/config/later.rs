@@ -8,23 +8,12 @@ use super::tree::{KeyPath, Node, Origin, Value};
 const KEYS: [(&[&str], &str); 1] =
     [(&["admin"], "a running host is talked to through its control socket, see [control]")];
 
-/// Words that are not here yet: the path, the word, and what to write instead.
-const WORDS: [(&[&str], &str, &str); 1] = [(&["batch", "scope"], "partition", "write \"consumer\"")];
-
 /// Refuses everything in the tree that this version does not have yet.
 pub(crate) fn refuse(findings: &mut Findings) {
     for (path, instead) in KEYS {
         if let Some(origin) = key_origin(&findings.root, path) {
             let name = path.join(".");
             let message = format!("{name}: this version does not have it yet ({instead}); remove it");
-            findings.spoil(&KeyPath::of(path), &origin, message);
-        }
-    }
-    for (path, word, instead) in WORDS {
-        let node = findings.root.find(path);
-        let node = node.filter(|node| matches!(&node.value, Value::Text(text) | Value::Loose(text) if text == word));
-        if let Some(origin) = node.map(|node| node.origin.clone()) {
-            let message = format!("{} = \"{word}\": this version does not have it yet; {instead}", path.join("."));
             findings.spoil(&KeyPath::of(path), &origin, message);
         }
     }

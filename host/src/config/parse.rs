@@ -119,10 +119,10 @@ fn digest(file: &ConfigFile, findings: &mut Findings) -> Option<String> {
 /// What the budget of fetched bytes leaves over for chunks that are not full and for rows of headers.
 const BUFFER_SLACK_BYTES: u64 = 16 << 20;
 
-/// Bytes of fetched records that may be in the process. Must hold one batch with the guest and one that fills, each with
+/// Bytes of fetched records that may be in the process. Must hold for each worker one batch with the guest and one that fills, each with
 /// room for buffers that are not full, or a batch could wait for ever for its last record (I-33).
 fn buffer_bytes_max(file: &ConfigFile) -> u64 {
-    let batches = file.batch.max_bytes.0.saturating_mul(4);
+    let batches = file.batch.max_bytes.0.saturating_mul(4).saturating_mul(file.batch.workers.get().into());
     let records = record_bytes_max(file).saturating_mul(2);
     batches.saturating_add(records).saturating_add(BUFFER_SLACK_BYTES)
 }
@@ -180,6 +180,10 @@ fn policy(file: &ConfigFile, bytes_max: NonZeroU64) -> Policy {
     Policy {
         scope: match file.batch.scope {
             file::Scope::Consumer => policy::Scope::Consumer,
+            file::Scope::Partition => policy::Scope::Partition {
+                workers: file.batch.workers,
+                lanes_bytes_max: NonZeroU64::MIN.saturating_add(buffer_bytes_max(file) - 1),
+            },
         },
         batch: BatchLimits {
             records_max: file.batch.max_records,

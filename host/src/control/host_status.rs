@@ -44,8 +44,8 @@ pub(crate) struct HostStatus {
     pub(crate) plugin: PluginStatus,
     /// Everything that is blocked on purpose.
     pub(crate) held: Vec<HeldStatus>,
-    /// The batch that is with the plugin, or that failed and waits.
-    pub(crate) batch: Option<BatchStatus>,
+    /// The batches that are with the plugin, or that failed and wait: one at most, unless each partition has its own.
+    pub(crate) batches: Vec<BatchStatus>,
     /// Records that wait for the next hand-over.
     pub(crate) filling: u64,
     /// Sum of the lag of all partitions, where it is known of every one.
@@ -72,9 +72,9 @@ pub(crate) struct PluginStatus {
 pub(crate) struct HeldStatus {
     /// fatal, exhausted, record_too_large, undecodable, rejected, not_written or position.
     pub(crate) kind: String,
-    /// The partition's topic; none where everything is held.
+    /// The partition's topic; none where all of them are held.
     pub(crate) topic: Option<String>,
-    /// The partition's number; none where everything is held.
+    /// The partition's number; none where all of them are held.
     pub(crate) partition: Option<i32>,
     /// Where the batch lies that it is about, where it is about one.
     pub(crate) positions: Option<String>,

@@ -79,7 +79,7 @@ impl Identity {
             dead_letter_topic: self.dead_letter_topic.clone(),
             plugin: self.plugin.clone(),
             held: Vec::new(),
-            batch: None,
+            batches: Vec::new(),
             filling: 0,
             lag: None,
             partitions: Vec::new(),

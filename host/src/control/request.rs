@@ -152,6 +152,8 @@ pub(crate) enum RefusalCode {
     Ending,
     /// Nothing is held there: not any more, or not yet.
     NotHeld,
+    /// More than one batch is held, and the request names none.
+    SeveralHeld,
     /// Nothing can be put aside: there is no dead-letter topic.
     NoDeadLetterTopic,
     /// A skip has to say why.

@@ -17,12 +17,23 @@ use crate::whereabouts::in_words;
 pub(crate) struct Held {
     pub(crate) since: Moment,
     pub(crate) reason: HeldReason,
+    /// The partition that is held; none where all of them are.
+    pub(crate) partition: Option<Partition>,
     /// Where the batch or the record lies that it is about, as far as that is this host's. Empty: it is about neither.
     pub(crate) places: Vec<Place>,
     /// The same in words.
     pub(crate) positions: Option<String>,
     /// What the machine does not know of the cause.
     pub(crate) detail: Option<String>,
+}
+
+/// What is held. There is one hold at most of each lane, and one of each position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct HeldKey {
+    /// None: all partitions.
+    partition: Option<Partition>,
+    /// The partition cannot be read, whatever its lane does.
+    position: bool,
 }
 
 /// A way to go on.
@@ -85,14 +96,9 @@ impl Held {
         at.map_or_else(|| release.command().to_owned(), |at| format!("{} --at \"{at}\"", release.command()))
     }
 
-    /// The partition that is held; none where everything is.
-    pub(crate) fn partition(&self) -> Option<Partition> {
-        trouble_words(&self.reason).0
-    }
-
     /// Why, without the place.
     pub(crate) fn why(&self) -> String {
-        self.detailed(trouble_words(&self.reason).1)
+        self.detailed(trouble_words(&self.reason))
     }
 
     fn detailed(&self, words: String) -> String {
@@ -148,7 +154,7 @@ impl Status {
             HeldReason::Fatal { batch, .. }
             | HeldReason::Exhausted { batch, .. }
             | HeldReason::NotWritten { batch, .. } => {
-                let in_hand = self.in_hand.take().filter(|it| it.batch == *batch);
+                let in_hand = self.take_batch(*batch);
                 let handed_over = self.whereabouts.places_of(*batch).map(<[Place]>::to_vec);
                 handed_over.or_else(|| in_hand.map(|it| it.places)).unwrap_or_default()
             }
@@ -169,15 +175,37 @@ impl Status {
             | HeldReason::NotWritten { .. }
             | HeldReason::Offset { .. } => None,
         };
-        let held = Held { since: now, reason: reason.clone(), places, positions, detail };
-        let key = trouble_words(reason).0;
+        let partition = match reason {
+            HeldReason::Offset { partition, .. } => Some(*partition),
+            HeldReason::Fatal { .. }
+            | HeldReason::Exhausted { .. }
+            | HeldReason::NotWritten { .. }
+            | HeldReason::RecordTooLarge { .. }
+            | HeldReason::Undecodable { .. }
+            | HeldReason::Rejected { .. } => self.lane_at(&places),
+        };
+        let held = Held { since: now, reason: reason.clone(), partition, places, positions, detail };
+        let key = HeldKey { partition, position: matches!(reason, HeldReason::Offset { .. }) };
         self.held_words.insert(key, held.words(topics));
         self.held.insert(key, held);
     }
 
-    /// It is held no more.
-    pub(super) fn release(&mut self, key: Option<Partition>) {
+    /// What is held for this reason is held no more.
+    pub(super) fn release(&mut self, reason: &HeldReason) {
+        self.held.retain(|_, held| held.reason != *reason);
+        let held = &self.held;
+        self.held_words.retain(|key, _| held.contains_key(key));
+    }
+
+    /// A partition that is gone cannot be held for its position.
+    pub(super) fn release_position(&mut self, partition: Partition) {
+        let key = HeldKey { partition: Some(partition), position: true };
         self.held.remove(&key);
         self.held_words.remove(&key);
+    }
+
+    /// True when nothing of the partition is handed over until an operator decides.
+    pub(super) fn is_held(&self, partition: Partition) -> bool {
+        self.held.keys().any(|key| key.partition.is_none_or(|held| held == partition))
     }
 }

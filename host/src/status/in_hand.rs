@@ -1,8 +1,8 @@
-//! The batch in hand: the one that is with the plugin, or that failed and waits for its next attempt.
+//! A batch in hand: one that is with the plugin, or that failed and waits for its next attempt.
 //!
 //! It keeps no records, and does not decide what follows.
 
-use gristmill_core::io::{BatchId, Delivery, Place, Production};
+use gristmill_core::io::{BatchId, Delivery, DeliveryId, Place, Production};
 use gristmill_core::record::Partition;
 use gristmill_core::time::Moment;
 
@@ -11,10 +11,12 @@ use crate::narrate::TopicNames;
 use crate::whereabouts::in_words;
 use gristmill_guest::NAMED_MAX;
 
-/// The batch that was handed over last, until it is done, held, given up, or all of its partitions are gone.
+/// The batch of a lane that was handed over last, until it is done, held, given up, or all of its partitions are gone.
 #[derive(Clone, Debug)]
 pub(crate) struct InHand {
     pub(crate) batch: BatchId,
+    /// Its last hand-over; none where nothing of it was handed over.
+    pub(crate) delivery: Option<DeliveryId>,
     pub(crate) attempt: u32,
     pub(crate) records: u64,
     pub(crate) places: Vec<Place>,
@@ -48,11 +50,12 @@ pub(crate) struct Failing {
 }
 
 impl InHand {
-    /// A batch that is handed over now. `before` is what was in hand until then: the failures of an earlier attempt are its own.
+    /// A batch that is handed over now. `before` is what the lane had in hand until then: the failures of an earlier attempt are its own.
     pub(crate) fn new<R>(now: Moment, delivery: &Delivery<R>, before: Option<Self>) -> Self {
         let is_next_attempt = |before: &Self| delivery.attempt > 1 || before.batch == delivery.batch;
         Self {
             batch: delivery.batch,
+            delivery: Some(delivery.id),
             attempt: delivery.attempt,
             records: delivery.records.len() as u64,
             places: delivery.places.clone(),
@@ -72,6 +75,7 @@ impl InHand {
         }
         Self {
             batch: production.batch,
+            delivery: None,
             attempt: 0,
             records: production.letters.len() as u64,
             places,

@@ -51,10 +51,11 @@ impl Status {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::whereabouts::Lanes;
 
     #[test]
     fn waits_for_schemas_are_mentioned_at_once_and_then_now_and_then_however_many_there_are() {
-        let mut status = Status::new();
+        let mut status = Status::new(Lanes::One);
         let at = |second: u64| Moment(second * 1_000_000);
         let wait = |status: &mut Status, second: u64| status.wait_for_schemas(at(second), at(second + 1), "down");
         assert_eq!((wait(&mut status, 1), wait(&mut status, 2)), (Some(Duration::ZERO), None));

@@ -7,6 +7,7 @@ use std::time::Duration;
 use gristmill_core::record::Partition;
 use gristmill_core::time::Moment;
 
+use super::held::HeldKey;
 use super::in_hand::{InHand, Stands};
 use super::{Held, Progress, Status};
 use crate::control::{Address, BatchStatus, HeldStatus, HostStatus, Identity, PartitionStatus, ReleaseStatus};
@@ -15,9 +16,9 @@ use crate::narrate::TopicNames;
 /// What of a host can be released by a retry, to be compared before and after.
 #[derive(Debug)]
 pub(crate) struct Blocked {
-    held: Vec<(Option<Partition>, String)>,
-    /// The batch that waits for its next attempt.
-    waits: Option<String>,
+    held: Vec<(HeldKey, String)>,
+    /// The batches that wait for their next attempt.
+    waits: Vec<String>,
     /// Why schemas cannot be had.
     schemas: Option<String>,
 }
@@ -40,7 +41,7 @@ impl Status {
             detail,
             paused: self.paused,
             held: held.map(|held| held_status(now, held, identity, address, topics)).collect(),
-            batch: self.in_hand.as_ref().and_then(|in_hand| self.batch_status(now, in_hand, topics)),
+            batches: self.in_hand.values().filter_map(|in_hand| self.batch_status(now, in_hand, topics)).collect(),
             filling: self.filling,
             lag: self.lag(),
             partitions: self.assigned.iter().map(|it| partition_status(now, it, topics)).collect(),
@@ -49,9 +50,14 @@ impl Status {
         }
     }
 
-    /// True when something is held whose positions are told like this.
-    pub(crate) fn is_held_at(&self, positions: &str) -> bool {
-        self.held.values().any(|held| held.positions.as_deref() == Some(positions))
+    /// What is held whose positions are told like this.
+    pub(crate) fn held_at(&self, positions: &str) -> Option<&Held> {
+        self.held.values().find(|held| held.positions.as_deref() == Some(positions))
+    }
+
+    /// How many batches and records are held.
+    pub(crate) fn lanes_held(&self) -> usize {
+        self.held.values().filter(|held| held.positions.is_some()).count()
     }
 
     /// What a retry may release.
@@ -60,7 +66,7 @@ impl Status {
             Some(positions) => format!("{} ({positions})", held.words(topics)),
             None => held.words(topics),
         };
-        let waits = self.in_hand.as_ref().filter(|it| matches!(it.stands, Stands::Waits { .. }));
+        let waits = self.in_hand.values().filter(|it| matches!(it.stands, Stands::Waits { .. }));
         let waits = waits.map(|it| {
             let reason = it.failing.as_ref().map(|failing| failing.reason.clone()).unwrap_or_default();
             format!(
@@ -72,14 +78,14 @@ impl Status {
         });
         let held = self.held.iter().map(|(key, held)| (*key, words(held))).collect();
         let schemas = self.schemas.as_ref().map(|wait| format!("the wait for the schema registry: {}", wait.reason()));
-        Blocked { held, waits, schemas }
+        Blocked { held, waits: waits.collect(), schemas }
     }
 
     /// What a retry has released of that, in words.
     pub(crate) fn released(&self, before: Blocked) -> Vec<String> {
         // Waits end with every retry, also where a pause keeps the batch here.
-        let waits = [before.waits.clone(), before.schemas.clone()];
-        self.skipped(before).into_iter().chain(waits.into_iter().flatten()).collect()
+        let (waits, schemas) = (before.waits.clone(), before.schemas.clone());
+        self.skipped(before).into_iter().chain(waits).chain(schemas).collect()
     }
 
     /// What a skip has released of that, in words: nothing that only waits.
@@ -116,7 +122,7 @@ fn held_status(
     address: &Address,
     topics: &impl TopicNames,
 ) -> HeldStatus {
-    let partition = held.partition();
+    let partition = held.partition;
     let release = held.releases(identity.dead_letter_topic().is_some()).map(|(release, when)| ReleaseStatus {
         command: address.command(&held.command(release)),
         when: when.to_owned(),

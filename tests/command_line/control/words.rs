@@ -75,7 +75,7 @@ fn a_batch_that_waits_is_shown_and_a_retry_ends_the_wait() {
     let station = Station::start("[retry]\ninitial = \"1h\"\nmax = \"2h\"\n");
     station.put("retry:the database is down");
     let waiting = station.wait_until("the wait", |status| status["state"] == "waiting");
-    let batch = &waiting["batch"];
+    let batch = &waiting["batches"][0];
     assert_eq!((&batch["stands"], &batch["attempt"], &batch["records"]), (&"waits".into(), &1.into(), &1.into()));
     assert_eq!((&batch["positions"], &batch["reason"]), (&"orders/0 0".into(), &"the database is down".into()));
     assert!(batch["next_attempt_in_ms"].as_u64().is_some_and(|ms| ms > 1_000_000), "{batch:#}");
@@ -89,7 +89,7 @@ fn a_batch_that_waits_is_shown_and_a_retry_ends_the_wait() {
     assert!(said.contains("  the wait after attempt 1 of batch 1 (orders/0 0): the database is down\n"), "{said}");
     // The budget is fresh.
     let again = station.wait_until("the second wait", |status| status["counts"]["retries"] == 2);
-    assert_eq!(again["batch"]["attempt"], 1, "{again:#}");
+    assert_eq!(again["batches"][0]["attempt"], 1, "{again:#}");
     station.stop();
 }
 
@@ -107,7 +107,7 @@ fn a_pause_stops_hand_overs_until_it_is_over() {
     assert_eq!((&filled["state"], &filled["paused"]), (&"paused".into(), &true.into()));
     // Longer than a batch waits for its last record.
     let later = station.wait_until("a moment", |status| status["state_for_ms"].as_u64() > Some(100));
-    assert_eq!((&later["counts"]["handed_over"], &later["batch"]), (&0.into(), &Value::Null), "{later:#}");
+    assert_eq!((&later["counts"]["handed_over"], &later["batches"][0]), (&0.into(), &Value::Null), "{later:#}");
     assert_eq!(said("resume"), format!("{named}resumed; hand-overs go on; state running\n"));
     assert_eq!(said("resume"), format!("{named}was not paused; state running\n"));
     station.wait_until("the commit", |status| status["counts"]["committed"] == 1);
@@ -119,7 +119,7 @@ fn a_pause_stops_hand_overs_until_it_is_over() {
 fn a_stop_says_what_it_waits_for_and_the_host_ends_well() {
     let station = Station::start("limits = { time = \"20s\" }\n");
     station.put("sleep:2000");
-    station.wait_until("the batch", |status| status["batch"]["stands"] == "out");
+    station.wait_until("the batch", |status| status["batches"][0]["stands"] == "out");
     let shown = station.command(&["status"]).good().stdout.clone();
     assert!(shown.contains("1, attempt 1, 1 record (orders/0 0): with the plugin for "), "{shown}");
     let said = station.command(&["stop"]).good().stdout.clone();
@@ -140,7 +140,7 @@ fn a_stop_says_what_it_waits_for_and_the_host_ends_well() {
 fn a_stop_now_cuts_the_running_batch_off() {
     let station = Station::start("limits = { time = \"60s\", cpu = \"2s\" }\n");
     station.put("sleep:50000");
-    station.wait_until("the batch", |status| status["batch"]["stands"] == "out");
+    station.wait_until("the batch", |status| status["batches"][0]["stands"] == "out");
     let said = station.command(&["stop", "--now"]).good().stdout.clone();
     assert!(said.contains("asked to leave at once; state draining: waits for leaving the group, "), "{said}");
     let (code, lines) = station.host.wait_for_end(SOON);

@@ -269,7 +269,7 @@ fn f5_another_failure_than_the_one_searched_for_has_its_own_attempts() {
 #[test]
 fn f5_the_search_of_one_lane_keeps_no_other_back() {
     let mut policy = isolating(1);
-    policy.scope = gristmill_core::policy::Scope::Partition { workers: NonZeroU32::new(2).unwrap() };
+    policy.scope = super::words::lanes(2);
     let mut story = Story::owning(policy, &[0, 1]);
     story.fetches("0:0 0:1 0:2 1:0 1:1 1:2").delivers("0:0 0:1 0:2").delivers("1:0 1:1 1:2");
     story.says(fault(FaultClass::Trap)).delivers("0:0").says(ok()).commits("1:3").commit_ends(Ok(()));

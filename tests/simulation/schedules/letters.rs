@@ -49,7 +49,8 @@ fn d1_what_a_batch_emits_is_written_before_its_commit_and_with_its_letters() {
     story.fetches("0:0 0:1! 0:2").delivers("0:0 0:2").says(emitting(5)).writes_emitted("0:1=undecodable");
     story.passes(60_000).is_quiet();
     story.written(Ok(())).commits("0:3").commit_ends(Ok(()));
-    let produced = Report::Produced { letters: vec![LetterClass::Undecodable], emitted: 5 };
+    let (batch, letters) = (gristmill_core::io::BatchId(1), vec![LetterClass::Undecodable]);
+    let produced = Report::Produced { batch, letters, emitted: 5 };
     assert!(story.reports.contains(&produced));
     story.fetches("0:3 0:4 0:5").delivers("0:3 0:4 0:5").says(emitting(1)).writes_emitted("");
     story.written(Ok(())).commits("0:6");
@@ -251,6 +252,17 @@ fn s5_what_is_held_is_skipped_only_after_it_was_written() {
     story.passes(60_000).is_quiet().written(not_now()).passes(99).is_quiet().passes(1);
     story.writes("0:0=skipped 0:1=undecodable 0:2=skipped").written(Ok(())).commits("0:3").commit_ends(Ok(()));
     story.delivers("0:3 0:4 0:5");
+}
+
+/// Each partition's batch is judged for itself.
+#[test]
+fn s5_of_two_lanes_that_are_held_the_named_one_is_skipped() {
+    let mut policy = gristmill_core::policy::Policy { scope: super::words::lanes(2), ..with_letters() };
+    policy.fatal = FatalPolicy::Hold;
+    let mut story = Story::owning(policy, &[0, 1]);
+    story.fetches("0:0 0:1 0:2 1:0 1:1 1:2").delivers(BATCH).delivers("1:0 1:1 1:2").says(fatal()).says(fatal());
+    story.skips_at(1, "no").writes("1:0=skipped 1:1=skipped 1:2=skipped").is_quiet();
+    story.written(Ok(())).commits("1:3").is_quiet().skips("nor this").writes("0:0=skipped 0:1=skipped 0:2=skipped");
 }
 
 #[test]

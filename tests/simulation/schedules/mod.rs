@@ -19,4 +19,4 @@ mod rewinds;
 mod story;
 mod words;
 
-pub(crate) use words::policy;
+pub(crate) use words::{lanes, policy};

@@ -186,7 +186,12 @@ impl Story {
 
     /// The operator skips what is held.
     pub(super) fn skips(&mut self, reason: &str) -> &mut Self {
-        self.feed(Input::SkipAsked(reason.to_owned()))
+        self.feed(Input::SkipAsked { reason: reason.to_owned(), only: None })
+    }
+
+    /// The operator skips what is held of one place.
+    pub(super) fn skips_at(&mut self, place: Place, reason: &str) -> &mut Self {
+        self.feed(Input::SkipAsked { reason: reason.to_owned(), only: Some(partition(place)) })
     }
 
     pub(super) fn knows(&mut self, committed: &[(Place, Option<i64>)]) -> &mut Self {

@@ -52,8 +52,14 @@ pub(super) fn by_seek() -> Policy {
     policy
 }
 
+/// Lanes of their own, with more memory than they use.
+pub(crate) fn lanes(workers: u32) -> Scope {
+    let lanes_bytes_max = NonZeroU64::new(1 << 30).unwrap();
+    Scope::Partition { workers: NonZeroU32::new(workers).unwrap(), lanes_bytes_max }
+}
+
 pub(super) fn by_partition(workers: u32) -> Policy {
-    Policy { scope: Scope::Partition { workers: NonZeroU32::new(workers).unwrap() }, ..policy() }
+    Policy { scope: lanes(workers), ..policy() }
 }
 
 /// As `policy`, with a place for dead letters, where nothing is too much.

@@ -62,6 +62,10 @@ impl Witness {
         if delivery.part {
             return Ok(());
         }
+        if let Scope::Partition { lanes_bytes_max, .. } = self.policy.scope {
+            let share = lanes_bytes_max.get() / (4 * self.watched.len().max(1) as u64);
+            require!(records == 1 || bytes <= share, "I-33", "{name} holds {bytes} bytes of its lane's {share}");
+        }
         let alone = self.impossible_within(delivery) == 0;
         match delivery.closed_by {
             ClosedBy::Records => {
@@ -145,7 +149,7 @@ impl Witness {
         require!(!self.is_producing(lane), "R8", "{name} while what the last batch made is being written");
         let busy = self.out.iter().find(|(_, handed)| handed.lane == lane);
         require!(busy.is_none(), "I-09", "{name} while another is out: {:?}", busy.map(|(id, _)| id));
-        if let Scope::Partition { workers } = self.policy.scope {
+        if let Scope::Partition { workers, .. } = self.policy.scope {
             require!(self.out.len() < workers.get() as usize, "I-09", "{name} exceeds {workers} workers");
             require!(parts.len() == 1, "I-16", "{name} mixes the lanes of {} partitions", parts.len());
         }

@@ -1,13 +1,14 @@
 //! What follows from each input, as the rules say.
 
 use gristmill_core::io::{Input, RequestError, RequestId};
+use gristmill_core::policy::Scope;
 use gristmill_core::record::{Epoch, NextOffset, Partition};
 use gristmill_core::time::Moment;
 
 use super::stop::Cause;
 use super::watched::{Spent, Watched};
 use super::{Witness, longest, shortest};
-use crate::names::{Body, place};
+use crate::names::{Body, Place, place};
 
 type Sought = [(Partition, Result<Epoch, RequestError>)];
 
@@ -49,7 +50,7 @@ impl Witness {
                 }
             }
             Input::Produced { id, result } => self.hear_produced(*id, result),
-            Input::SkipAsked(_) => self.hear_skip(),
+            Input::SkipAsked { only, .. } => self.hear_skip(only.map(place)),
             Input::CommitEnded { id, result } => self.hear_commit_ended(*id, *result),
             Input::CommittedKnown { id, result } => self.hear_committed_known(*id, result),
             Input::Sought { id, results } => self.hear_sought(*id, results),
@@ -81,11 +82,14 @@ impl Witness {
         self.excuse_delays();
     }
 
-    fn hear_skip(&mut self) {
+    fn hear_skip(&mut self, only: Option<Place>) {
         if self.policy.dead_letters.is_some() && !self.ending.has_cause() {
             self.skipping = true;
             self.excuse_delays();
-            self.watched.values_mut().for_each(|watched| watched.held &= watched.start.is_none());
+            let only = only.filter(|_| matches!(self.policy.scope, Scope::Partition { .. }));
+            for (_, watched) in self.watched.iter_mut().filter(|(here, _)| only.is_none_or(|only| only == **here)) {
+                watched.held &= watched.start.is_none();
+            }
         }
     }
 
@@ -163,7 +167,7 @@ impl Witness {
                     watched.unknown = false;
                     watched.confirmed = watched.confirmed.max(committed);
                     // It was done after all.
-                    watched.failing &= committed < watched.tried && watched.is_behind();
+                    watched.failing &= committed < watched.tried;
                 }
             }
             Err(RequestError::NotOurs) => {

@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 
 use gristmill_core::io::Passed;
-use gristmill_core::policy::Scope;
 use gristmill_core::record::RecordFacts;
 use gristmill_core::time::Moment;
 
@@ -72,10 +71,7 @@ impl Witness {
 
     /// After an input: no lane sits on a full batch (A2), or with no wait on any record at all (A11).
     pub(super) fn settle_lanes(&self) -> Result<(), Violation> {
-        let workers = match self.policy.scope {
-            Scope::Consumer => 1,
-            Scope::Partition { workers } => workers.get() as usize,
-        };
+        let workers = self.policy.scope.workers().get() as usize;
         if self.paused || self.walled || self.ending.has_cause() || self.out.len() >= workers {
             return Ok(());
         }

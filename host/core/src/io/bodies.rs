@@ -25,7 +25,7 @@ impl<R> Input<R> {
             Self::PauseAsked => Input::PauseAsked,
             Self::ResumeAsked => Input::ResumeAsked,
             Self::RetryAsked => Input::RetryAsked,
-            Self::SkipAsked(reason) => Input::SkipAsked(reason),
+            Self::SkipAsked { reason, only } => Input::SkipAsked { reason, only },
             Self::MemoryShort => Input::MemoryShort,
             Self::StopAsked => Input::StopAsked,
             Self::StopNowAsked => Input::StopNowAsked,

@@ -2,8 +2,9 @@
 
 use super::{Machine, Phase, Revoke};
 use crate::io::{Action, Assignment, HeldReason, OffsetTrouble, Report, RevokeId, StartPosition};
-use crate::lane::LaneState;
+use crate::lane::{Lane, LaneState};
 use crate::planted::Bug;
+use crate::policy::Scope;
 use crate::positions::{Owned, Reading};
 use crate::record::{Epoch, Partition};
 use crate::time::Moment;
@@ -28,6 +29,14 @@ impl<R: Clone> Machine<R> {
             if let StartPosition::Unusable(trouble) = assignment.start {
                 self.report(Report::Held { reason: HeldReason::Offset { partition, trouble } });
             }
+        }
+        self.share_memory_anew();
+    }
+
+    /// With other partitions each lane's share of the memory is another one.
+    fn share_memory_anew(&mut self) {
+        if let Scope::Partition { .. } = self.policy.scope {
+            self.lanes.values_mut().for_each(Lane::count_anew);
         }
     }
 
@@ -86,6 +95,7 @@ impl<R: Clone> Machine<R> {
             (blocked, released) = lane.unblock(partition);
             records = lane.forget_partition(partition) + blocked;
         }
+        self.share_memory_anew();
         self.report(Report::Removed { partition, lost, records });
         self.report_released(released);
         self.cancel_orphans();

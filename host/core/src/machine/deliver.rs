@@ -89,7 +89,7 @@ impl<R: Clone> Machine<R> {
     fn has_worker(&self) -> bool {
         match self.policy.scope {
             Scope::Consumer => true,
-            Scope::Partition { workers } => {
+            Scope::Partition { workers, .. } => {
                 let out = self.lanes.values().filter(|lane| lane.is_out()).count();
                 out < workers.get() as usize || self.planted(Bug::IgnoreWorkers)
             }

@@ -66,7 +66,7 @@ impl<R: Clone> Machine<R> {
     }
 
     pub(super) fn limits(&self) -> BatchLimits {
-        let mut limits = self.policy.batch;
+        let mut limits = self.limits_of_lane();
         if self.planted(Bug::CloseOneRecordLate) {
             limits.records_max = limits.records_max.saturating_add(1);
         }

@@ -6,7 +6,7 @@ use super::{Machine, Phase};
 use crate::io::{HeldReason, PluginId, Report};
 use crate::lane::{Blocked, LaneState};
 use crate::planted::Bug;
-use crate::positions::{Owned, Reading};
+use crate::positions::{LaneId, Owned, Reading};
 use crate::record::Partition;
 
 impl<R: Clone> Machine<R> {
@@ -64,14 +64,16 @@ impl<R: Clone> Machine<R> {
         self.report_released(released);
     }
 
-    /// Batches that are held are put aside: what they hold is written to the dead-letter topic, for the operator's reason.
-    /// Without such a topic nothing is skipped.
-    pub(super) fn handle_skip(&mut self, reason: &str) {
+    /// Batches that are held are put aside, all of them or that of one partition's lane: what they hold is written to the dead-letter
+    /// topic, for the operator's reason. Without such a topic nothing is skipped.
+    pub(super) fn handle_skip(&mut self, reason: &str, only: Option<Partition>) {
         if self.phase != Phase::Running || self.policy.dead_letters.is_none() {
             return;
         }
         let mut released = Vec::new();
-        for lane in self.lanes.values_mut().filter(|lane| lane.is_held()) {
+        let only = only.filter(|_| !self.planted(Bug::SkipEveryLane)).map(|partition| self.lane_of(partition));
+        let meant = |id: &LaneId| only.is_none_or(|only| only == *id);
+        for (_, lane) in self.lanes.iter_mut().filter(|(id, lane)| meant(id) && lane.is_held()) {
             let said = lane.held_for().and_then(HeldReason::words).map(str::to_owned);
             // What is not in memory any more has to come, and to fail, once again.
             released.extend(lane.release(self.now, |front| Blocked {

@@ -54,6 +54,7 @@ impl<R: Clone> Machine<R> {
             self.send_commits();
         }
         let made = Report::Produced {
+            batch: batch.id,
             letters: letters.iter().map(|letter| letter.verdict.class).collect(),
             emitted: emitted_of.map_or(0, |_| u64::from(effects.emitted)),
         };

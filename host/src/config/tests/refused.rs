@@ -39,7 +39,7 @@ on_out_of_range = "hold"
 max_bytes = "8 Mibs"
 max_record = 5
 workers = 2
-scope = "partition"
+scope = "consumer"
 [plugin]
 digest = "sha256:12"
 [plugin.limits]
@@ -70,8 +70,7 @@ fn every_problem_of_every_kind_is_told_at_once_and_in_the_order_of_the_lines() {
         "12:35: range in partition.assignment.strategy contradicts cooperative-sticky",
         "14:13: batch.max_bytes = \"8 Mibs\": this is no size",
         "15:1: unknown key \"max_record\" in [batch]; did you mean \"max_records\"?",
-        "16:11: batch.workers = 2: this version hands over one batch at a time",
-        "17:9: batch.scope = \"partition\": this version does not have it yet",
+        "16:11: batch.workers = 2: with batch.scope = \"consumer\" there is one batch at a time",
         "18:1: [plugin] lacks the key \"path\"",
         "19:10: plugin.digest = \"sha256:12\"",
         "22:7: plugin.limits.cpu (9s) is more than plugin.limits.time (5s)",
