@@ -40,7 +40,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use gristmill_core::policy::Policy;
+use gristmill_core::policy::{Policy, Scope};
 use gristmill_kafka::ConsumerSettings;
 
 pub use self::cache::CacheConfig;
@@ -93,7 +93,9 @@ impl Config {
     /// neither print nor keep it.
     #[must_use]
     pub fn consumer_settings(&self, base: Instant) -> ConsumerSettings {
-        self.kafka.consumer_settings(base)
+        let mut settings = self.kafka.consumer_settings(base);
+        settings.lanes_by_partition = matches!(self.policy.scope, Scope::Partition { .. });
+        settings
     }
 }
 

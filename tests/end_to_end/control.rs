@@ -41,7 +41,7 @@ pub(crate) fn refused(host: &Host, arguments: &[&str]) -> (i32, String) {
 
 /// Waits until the host's status fulfils the condition.
 #[track_caller]
-fn wait_until(socket: &Path, what: &str, found: impl Fn(&Value) -> bool) -> Value {
+pub(crate) fn wait_until(socket: &Path, what: &str, found: impl Fn(&Value) -> bool) -> Value {
     let deadline = Instant::now() + SOON;
     loop {
         let status = ask(socket, "status")["status"].clone();

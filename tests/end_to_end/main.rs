@@ -24,6 +24,7 @@ mod examples;
 mod fixture;
 mod http_post;
 mod kill;
+mod lanes;
 mod members;
 mod offsets;
 mod outage;

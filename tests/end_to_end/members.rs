@@ -9,30 +9,43 @@ use crate::chance::{Chance, long};
 use crate::pipeline::{Pipeline, SOON, stop, wait_until_handed_over};
 
 const BATCH: i64 = 50;
+const PARTITIONS: i32 = 6;
 
 /// B1, B9: a second host joins and leaves again and again, in order or by a kill.
 #[test]
 fn a_host_that_comes_and_goes_loses_nothing() {
-    come_and_go(Pipeline::new(shared_broker(), "moving"));
+    come_and_go(Pipeline::new(shared_broker(), "moving"), 1);
 }
 
 /// B6: the same with whole assignments instead of incremental ones.
 #[test]
 fn a_host_that_comes_and_goes_loses_nothing_with_the_eager_protocol() {
-    come_and_go(Pipeline::new(shared_broker(), "eager").property("partition.assignment.strategy", "range"));
+    come_and_go(Pipeline::new(shared_broker(), "eager").property("partition.assignment.strategy", "range"), 1);
+}
+
+/// B1: the same where each partition has batches of its own, several of them with the plugin at once.
+#[test]
+fn a_host_that_comes_and_goes_loses_nothing_with_batches_of_one_partition() {
+    come_and_go(
+        Pipeline::new(shared_broker(), "moving-lanes")
+            .set("batch", "scope", "\"partition\"")
+            .set("batch", "workers", "2"),
+        PARTITIONS.into(),
+    );
 }
 
 /// B6: the same with the broker's own assignment (KIP-848), for which no session settings may be given.
 #[test]
 fn a_host_that_comes_and_goes_loses_nothing_with_the_consumer_protocol() {
     let pipeline = Pipeline::new(shared_broker(), "consumer").property("group.protocol", "consumer");
-    come_and_go(pipeline.without_property("session.timeout.ms").without_property("heartbeat.interval.ms"));
+    come_and_go(pipeline.without_property("session.timeout.ms").without_property("heartbeat.interval.ms"), 1);
 }
 
-fn come_and_go(pipeline: Pipeline<'_>) {
+/// `lanes`: how many sequences of batches there are.
+fn come_and_go(pipeline: Pipeline<'_>, lanes: i64) {
     let rounds = if long() { 16 } else { 3 };
     let pipeline = pipeline.batches_of(50).set("batch", "max_wait", "\"100ms\"").setting("pause_ms", "20");
-    let mut loaded = pipeline.load(6, 1_000);
+    let mut loaded = pipeline.load(PARTITIONS, 1_000);
     let mut chance = Chance::new();
     let stays = pipeline.run();
     let mut seen_by_guests = Seen::default();
@@ -53,7 +66,7 @@ fn come_and_go(pipeline: Pipeline<'_>) {
         all(&seen_by_guests, lines).missing(&loaded).is_empty().then_some(())
     });
     pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
-    judge(&all(&seen_by_guests, &stop(stays)), &loaded, rounds);
+    judge(&all(&seen_by_guests, &stop(stays)), &loaded, rounds, lanes);
 }
 
 fn all(others: &Seen, lines: &[String]) -> Seen {
@@ -62,12 +75,13 @@ fn all(others: &Seen, lines: &[String]) -> Seen {
     all
 }
 
-fn judge(seen: &Seen, loaded: &Loaded, rounds: i64) {
+fn judge(seen: &Seen, loaded: &Loaded, rounds: i64, lanes: i64) {
     assert_eq!(seen.missing(loaded), "");
     let repeats = seen.repeats();
     println!("{repeats} repeats after {rounds} rounds");
-    // In each round partitions move twice, and each time both hosts may have to give up what they have in flight.
-    let repeats_max = rounds * 2 * 2 * 2 * BATCH;
+    // In each round partitions move twice, and each time both hosts may have to give up what they have in flight: two batches, of each
+    // partition where those have their own.
+    let repeats_max = rounds * 2 * 2 * 2 * BATCH * lanes;
     assert!(repeats <= repeats_max, "{repeats} repeats after {rounds} rounds, more than {repeats_max}");
 }
 

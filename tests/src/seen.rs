@@ -31,6 +31,20 @@ impl Seen {
         self.runs.extend(later.runs);
     }
 
+    /// The first hand-over of each partition that does not begin behind the one before it, as a text; empty when there is none.
+    #[must_use]
+    pub fn out_of_order(&self) -> String {
+        let mut next: BTreeMap<i32, i64> = BTreeMap::new();
+        let mut found = Vec::new();
+        for run in &self.runs {
+            let expected = next.insert(run.partition, run.last + 1);
+            if expected.is_some_and(|expected| expected != run.first) {
+                found.push(format!("{}: {} after {expected:?}", run.partition, run.first));
+            }
+        }
+        found.join(", ")
+    }
+
     /// How many records were handed over, repeats included.
     #[must_use]
     pub fn handed_over(&self) -> i64 {
@@ -135,6 +149,12 @@ mod tests {
         assert_eq!(seen.handed_over(), 11);
         assert_eq!(seen.attempts_max(), 2);
         assert_eq!(seen.next_offsets(), BTreeMap::from([(0, 10), (1, 6)]));
+    }
+
+    #[test]
+    fn a_record_that_comes_late_is_out_of_order() {
+        assert_eq!(seen(&["saw 0 0 4 1", "saw 1 0 4 1", "saw 0 5 9 1"]).out_of_order(), "");
+        assert_eq!(seen(&["saw 0 0 4 1", "saw 0 9 9 1", "saw 0 5 8 1"]).out_of_order().matches("after").count(), 2);
     }
 
     #[test]

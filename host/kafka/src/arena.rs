@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::credit::{Credit, Lease};
+use crate::share::{Account, Holding};
 use crate::sys::Message;
 use crate::topics::TopicName;
 
@@ -34,6 +35,8 @@ pub(crate) struct Chunk {
     headers: Vec<HeaderRow>,
     topics: Vec<Arc<TopicName>>,
     lease: Lease,
+    /// The share of the partition, where all of it is of one.
+    holding: Option<Holding>,
 }
 
 /// One record in the index. Key and value stand one behind the other in the data.
@@ -158,6 +161,7 @@ impl ChunkBuilder {
             headers: Vec::new(),
             topics: Vec::new(),
             lease: Lease::nothing(credit),
+            holding: None,
         };
         Self { chunk, with_headers }
     }
@@ -205,9 +209,12 @@ impl ChunkBuilder {
         self.chunk.data.len()
     }
 
-    /// Ends the filling: from here on the chunk's memory counts. Gives the records in the order of their pushing.
-    pub(crate) fn finish(mut self) -> impl Iterator<Item = RecordBody> {
-        self.chunk.lease.take(self.chunk.data.capacity() as u64 + self.index_bytes());
+    /// Ends the filling: from here on the chunk's memory counts, also for the partition that has a share of all. Gives the records in
+    /// the order of their pushing.
+    pub(crate) fn finish(mut self, account: Option<&Arc<Account>>) -> impl Iterator<Item = RecordBody> {
+        let bytes = self.chunk.data.capacity() as u64 + self.index_bytes();
+        self.chunk.lease.take(bytes);
+        self.chunk.holding = account.map(|account| account.hold(bytes));
         let count = narrow(self.chunk.rows.len());
         let chunk = Arc::new(self.chunk);
         (0..count).map(move |index| RecordBody { chunk: Arc::clone(&chunk), index })
@@ -270,6 +277,6 @@ impl Sample<'_> {
             headers_from: 0,
             headers: narrow(self.headers.len()),
         });
-        builder.finish().next().expect("one was pushed")
+        builder.finish(None).next().expect("one was pushed")
     }
 }

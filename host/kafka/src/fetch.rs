@@ -16,6 +16,7 @@ use crate::parking::{Next, Work};
 use crate::passed::Lookout;
 use crate::recreation;
 use crate::seek::{self, SeekJob, SeekJobs};
+use crate::share::{self, Account};
 use crate::shared::Shared;
 use crate::sys::{Batch, Message};
 use crate::trouble;
@@ -24,6 +25,8 @@ use crate::trouble;
 const IDLE_WAIT: Duration = Duration::from_secs(1);
 /// The size at which a chunk aims.
 const CHUNK_BYTES: usize = 1 << 20;
+/// The same where each partition has a share of the buffer, of which a chunk is to be a small part.
+const LANE_CHUNK_BYTES: usize = 256 << 10;
 /// The most records that are taken at once.
 const CHUNK_RECORDS: usize = 4096;
 /// What a record is taken to weigh before any was seen.
@@ -35,6 +38,7 @@ pub(crate) fn run(shared: &Shared) {
     let mut jobs = SeekJobs::default();
     let mut pace = Pace { record_bytes: FIRST_RECORD_BYTES };
     let mut lookout = Lookout::new();
+    let chunk_bytes = if shared.bell.is_some() { LANE_CHUNK_BYTES } else { CHUNK_BYTES };
     loop {
         match shared.parking.next() {
             Next::Stop => return,
@@ -45,10 +49,11 @@ pub(crate) fn run(shared: &Shared) {
             Next::Fetch => {}
         }
         recreation::begin_anew(shared, &mut shared.ownership.lock());
+        share::let_in(shared);
         jobs.step(shared);
         let wait = if jobs.is_empty() { IDLE_WAIT } else { seek::AGAIN };
         if shared.credit.wait(wait, &shared.parking.attention) {
-            let batch = shared.records.take(wait, pace.count());
+            let batch = shared.records.take(wait, pace.count(chunk_bytes));
             if batch.len() > 0 {
                 pass_on(shared, &batch, &mut pace);
             }
@@ -63,8 +68,9 @@ struct Pace {
 }
 
 impl Pace {
-    fn count(&self) -> usize {
-        (CHUNK_BYTES / self.record_bytes.max(1)).clamp(1, CHUNK_RECORDS)
+    /// `chunk_bytes`: the size at which a chunk aims.
+    fn count(&self, chunk_bytes: usize) -> usize {
+        (chunk_bytes / self.record_bytes.max(1)).clamp(1, CHUNK_RECORDS)
     }
 
     fn learn(&mut self, bytes: usize, records: usize) {
@@ -79,7 +85,11 @@ impl Pace {
 struct Passing<'a> {
     shared: &'a Shared,
     builder: ChunkBuilder,
+    /// Of the records in the builder.
     facts: Vec<RecordFacts>,
+    /// What is in chunks that are full.
+    records: Vec<(RecordFacts, RecordBody)>,
+    data_bytes: usize,
     dropped: u64,
     news: Vec<Event>,
 }
@@ -88,7 +98,9 @@ struct Passing<'a> {
 fn pass_on(shared: &Shared, batch: &Batch<'_>, pace: &mut Pace) {
     let bytes = pace.record_bytes.saturating_mul(batch.len()).min(CHUNK_BYTES * 2);
     let builder = ChunkBuilder::new(&shared.credit, batch.len(), bytes, shared.settings.headers);
-    let mut passing = Passing { shared, builder, facts: Vec::with_capacity(batch.len()), dropped: 0, news: Vec::new() };
+    let facts = Vec::with_capacity(batch.len());
+    let mut passing =
+        Passing { shared, builder, facts, records: Vec::new(), data_bytes: 0, dropped: 0, news: Vec::new() };
     let mut table = shared.ownership.lock();
     recreation::begin_anew(shared, &mut table);
     let mut from = 0;
@@ -96,10 +108,10 @@ fn pass_on(shared: &Shared, batch: &Batch<'_>, pace: &mut Pace) {
         from = passing.take_run(&mut table, batch, from);
     }
     drop(table);
-    pace.learn(passing.builder.data_bytes(), passing.builder.len());
-    if passing.builder.len() > 0 {
-        let records: Vec<(RecordFacts, RecordBody)> = passing.facts.into_iter().zip(passing.builder.finish()).collect();
-        shared.input(Input::Fetched(records));
+    passing.end_chunk(None);
+    pace.learn(passing.data_bytes, passing.records.len());
+    if !passing.records.is_empty() {
+        shared.input(Input::Fetched(passing.records));
     }
     if passing.dropped > 0 {
         shared.tell(Event::Dropped { records: passing.dropped });
@@ -118,6 +130,7 @@ impl Passing<'_> {
             message.topic_token() == first.topic_token() && message.partition() == first.partition()
         };
         let end = (from..batch.len()).find(|index| !same(batch.message(*index))).unwrap_or(batch.len());
+        let partitions = table.len();
         let partition = self.shared.topics.known_partition(first.topic(), first.partition());
         let owned = partition.and_then(|partition| Some((partition, table.get_mut(&partition)?)));
         let name = partition.and_then(|partition| self.shared.topics.name(partition.topic));
@@ -138,7 +151,22 @@ impl Passing<'_> {
                 owned.trouble = None;
             }
         }
+        if let Some(account) = &owned.account {
+            // A chunk of its own: what it holds is held by this partition, and by no other one's records.
+            self.end_chunk(Some(account));
+            share::withhold_when_full(self.shared, partition, owned, partitions);
+        }
         end
+    }
+
+    /// Nothing more goes into the chunk.
+    fn end_chunk(&mut self, account: Option<&Arc<Account>>) {
+        let next = ChunkBuilder::new(&self.shared.credit, 0, 0, self.shared.settings.headers);
+        let builder = std::mem::replace(&mut self.builder, next);
+        self.data_bytes += builder.data_bytes();
+        if builder.len() > 0 {
+            self.records.extend(std::mem::take(&mut self.facts).into_iter().zip(builder.finish(account)));
+        }
     }
 
     /// What belongs to no partition of ours. An error is no record, and the last words about a partition that was given

@@ -53,6 +53,7 @@ mod recreation;
 mod requests;
 mod seek;
 mod settings;
+mod share;
 mod shared;
 mod statistics;
 mod subscription;

@@ -4,11 +4,12 @@
 //! them can outlive the assignment. Pure data behind one lock; makes no call of librdkafka.
 
 use std::collections::HashMap;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gristmill_core::record::{Epoch, NextOffset, Offset, Partition};
 
+use crate::share::Account;
 use crate::sys::Code;
 
 /// What is read from a partition.
@@ -57,6 +58,8 @@ pub(crate) struct Owned {
     /// True until the client was put where we are, after an error or an assignment: what it gives meanwhile may lie behind
     /// records that were not read, and its position may be that of an older assignment.
     pub(crate) astray: bool,
+    /// What it holds of the buffer, where it has a share of that.
+    pub(crate) account: Option<Arc<Account>>,
     /// Commits on their way.
     pub(crate) commits_out: u32,
     /// True once its revocation began: it may still be committed, but is announced no more.
@@ -77,6 +80,7 @@ impl Owned {
             announced: reading != Reading::Pending,
             trouble: None,
             astray: false,
+            account: None,
             commits_out: 0,
             revoking: false,
             leaving: false,

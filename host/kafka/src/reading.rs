@@ -184,7 +184,7 @@ impl TopicReader {
         if self.silent >= self.wait {
             return Err(self.silence());
         }
-        Ok(Some(builder.finish().collect()))
+        Ok(Some(builder.finish(None).collect()))
     }
 
     /// Asks for one end of each partition until all are known.

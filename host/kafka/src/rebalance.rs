@@ -4,6 +4,7 @@
 //! call, assign explicit offsets, publish epochs, tell the core, let the fetch thread go on. Every event is answered,
 //! also while closing, since an unanswered one hangs the client for ever.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -17,6 +18,7 @@ use crate::ownership::{Owned, Reading, begin_revocation, remove};
 use crate::parking::Work;
 use crate::positions::{self, Patience, Start};
 use crate::recreation;
+use crate::share::Account;
 use crate::shared::Shared;
 use crate::sys::{Code, List, OFFSET_END, OFFSET_INVALID, Protocol, Row, code_name};
 
@@ -36,7 +38,7 @@ pub(crate) fn assign(shared: &Shared, rows: &[Row]) {
     let starts = positions::resolve(shared, &partitions, patience);
     let parked = shared.parking.park();
     for partition in &partitions {
-        forward(shared, *partition);
+        shared.forward(*partition);
     }
     let plans: Vec<Plan> = starts.found.into_iter().map(|(partition, start)| plan(shared, partition, start)).collect();
     let list = shared.list(plans.iter().map(|plan| (&plan.assignment.partition, plan.offset)));
@@ -90,16 +92,6 @@ fn plan(shared: &Shared, partition: Partition, start: Start) -> Plan {
     Plan { assignment: Assignment { partition, epoch, start: position }, offset, reading }
 }
 
-fn forward(shared: &Shared, partition: Partition) {
-    let forwarded = shared
-        .topics
-        .name(partition.topic)
-        .is_some_and(|name| shared.client.forward(&name.raw, partition.number, &shared.records));
-    if !forwarded {
-        tracing::error!(?partition, "a partition has no queue and will stay silent");
-    }
-}
-
 /// True when the client took the partitions.
 fn answer_assign(shared: &Shared, list: &List) -> bool {
     let answered = match shared.client.protocol() {
@@ -130,6 +122,7 @@ fn publish(shared: &Shared, plans: &[Plan], heard: u64) -> Vec<Partition> {
         let partition = plan.assignment.partition;
         let expected = NextOffset(plan.offset.max(0));
         let mut owned = Owned::new(plan.assignment.epoch, expected, plan.reading);
+        owned.account = shared.bell.as_ref().map(|bell| Arc::new(Account::new(bell)));
         if owned.reading == Reading::On {
             owned.astray = true;
             unconfirmed.push(partition);

@@ -58,6 +58,7 @@ fn replace(table: &mut Table, is_meant: impl Fn(Partition) -> bool, mut epoch: i
             let epoch = epoch();
             let old = std::mem::replace(owned, Owned::new(epoch, NextOffset(0), Reading::Pending));
             owned.revoking = old.revoking;
+            owned.account = old.account;
             // A position that librdkafka gave up stays given up, whatever the topic.
             if old.reading == Reading::Stranded {
                 owned.strand();

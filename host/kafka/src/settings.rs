@@ -55,6 +55,9 @@ pub struct ConsumerSettings {
     /// records are taken until some are gone. A chunk aims at a mebibyte by the sizes seen before it, so it is larger where
     /// large records follow small ones; what the client holds back for it, `queued.max.messages.kbytes` and one fetch, is its bound.
     pub buffer_bytes_max: u64,
+    /// True where each partition has batches of its own: none then holds more of the buffer than its share, so that one that is slow or
+    /// blocked stops no other.
+    pub lanes_by_partition: bool,
     /// How long the core has to answer a revocation (B4).
     pub drain_max: Duration,
     /// How long the end of a commit is waited for before its outcome counts as unknown.
@@ -84,6 +87,7 @@ impl ConsumerSettings {
             properties: Vec::new(),
             headers: true,
             buffer_bytes_max: 64 << 20,
+            lanes_by_partition: false,
             drain_max: Duration::from_secs(20),
             commit_wait_max: Duration::from_secs(10),
             lookup_wait_max: Duration::from_secs(10),

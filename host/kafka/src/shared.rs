@@ -22,6 +22,7 @@ use crate::lookup::LookupOrder;
 use crate::ownership::Ownership;
 use crate::parking::Parking;
 use crate::settings::ConsumerSettings;
+use crate::share::Bell;
 use crate::sys::{Client, List, Queue};
 use crate::topics::Topics;
 use crate::trouble::Refused;
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) ownership: Ownership,
     pub(crate) parking: Parking,
     pub(crate) credit: Arc<Credit>,
+    /// Where partitions have shares of the buffer: what tells that one gave something back.
+    pub(crate) bell: Option<Arc<Bell>>,
     pub(crate) revocations: Revocations,
     pub(crate) refused: Refused,
     pub(crate) history: History,
@@ -70,6 +73,7 @@ impl Shared {
         let commit_ends = client.new_queue();
         let credit = Arc::new(Credit::new(settings.buffer_bytes_max));
         let parking = Parking::new(Arc::clone(&records), Arc::clone(&credit));
+        let bell = settings.lanes_by_partition.then(|| Arc::new(Bell::of(&records)));
         Self {
             settings,
             client,
@@ -80,6 +84,7 @@ impl Shared {
             ownership: Ownership::default(),
             parking,
             credit,
+            bell,
             revocations: Revocations::default(),
             refused: Refused::default(),
             history: History::default(),
@@ -100,6 +105,17 @@ impl Shared {
     /// Tells the core.
     pub(crate) fn input(&self, input: Input<RecordBody>) {
         self.tell(Event::Input(input));
+    }
+
+    /// Sends a partition's records to the queue of all.
+    pub(crate) fn forward(&self, partition: Partition) {
+        let forwarded = self
+            .topics
+            .name(partition.topic)
+            .is_some_and(|name| self.client.forward(&name.raw, partition.number, &self.records));
+        if !forwarded {
+            tracing::error!(?partition, "a partition has no queue and will stay silent");
+        }
     }
 
     /// An epoch that was never given out before.

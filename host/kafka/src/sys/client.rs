@@ -174,13 +174,23 @@ impl Client {
 
     /// Sends the records of a partition to a queue of ours. False when there is no such partition.
     pub(crate) fn forward(&self, topic: &CStr, partition: i32, target: &Queue) -> bool {
-        // SAFETY: the partition's queue is a reference of our own, given back after the call.
+        self.forward_to(topic, partition, target.raw())
+    }
+
+    /// Keeps the records of a partition in a queue of its own, which nobody reads. What was sent on before stays where it is. False
+    /// when there is no such partition.
+    pub(crate) fn withhold(&self, topic: &CStr, partition: i32) -> bool {
+        self.forward_to(topic, partition, null_mut())
+    }
+
+    fn forward_to(&self, topic: &CStr, partition: i32, target: *mut rd::rd_kafka_queue_t) -> bool {
+        // SAFETY: the partition's queue is a reference of our own, given back after the call; the target is alive, or null for none.
         unsafe {
             let source = rd::rd_kafka_queue_get_partition(self.raw(), topic.as_ptr(), partition);
             if source.is_null() {
                 return false;
             }
-            rd::rd_kafka_queue_forward(source, target.raw());
+            rd::rd_kafka_queue_forward(source, target);
             rd::rd_kafka_queue_destroy(source);
             true
         }
