@@ -234,7 +234,7 @@ fn what_is_said_of_a_huge_line_is_small_and_said_at_once() {
         ("g.toml", format!("[kafka]\n{huge} = 1\n"), "g.toml:2:1: unknown key \"kkk"),
         ("g.toml", format!("[kafka]\ngroup_id = 1 # {huge}\n"), "g.toml:2:12: "),
         ("g.toml", format!("[batch]\nmax_records = \"{huge}\"\n"), "wanted a whole number"),
-        ("g.toml", format!("[batch]\nscope = \"{huge}\"\n"), "wanted \"consumer\""),
+        ("g.toml", format!("[batch]\nscope = \"{huge}\"\n"), "wanted one of \"consumer\", \"partition\""),
         ("g.toml", format!("[batch]\nmax_bytes = \"{huge}\"\n"), "batch.max_bytes"),
         ("g.toml", configuration("gristmill-echo", &format!("[kafka.properties]\n{huge} = 1\n")), "is not known"),
         ("g.toml", format!("[kafka]\ntopics = [\"{huge}\" 5]\n"), "this is not TOML"),

@@ -35,7 +35,7 @@ fn as_many_batches_as_workers_are_with_the_plugin_at_once() {
     let pipeline = lanes("workers", 2).batches_of(100).setting("pause_ms", "500");
     let loaded = pipeline.load(PARTITIONS, 300);
     let host = pipeline.run();
-    host.wait_for_line("resumes", SOON);
+    host.wait_for_line("assigned; ", SOON);
     let out = |status: &serde_json::Value| {
         let batches = status["batches"].as_array().unwrap();
         let mut places: Vec<String> = batches.iter().map(|batch| batch["positions"].to_string()).collect();

@@ -3,6 +3,7 @@
 mod bounds;
 mod decoding;
 mod grants;
+mod lanes;
 mod paths;
 mod refused;
 mod writing;
@@ -11,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use gristmill_core::policy::{Attempts, Exhausted, FatalPolicy, Redeliver, Scope};
+use gristmill_core::policy::{Attempts, Exhausted, FatalPolicy, Redeliver};
 use gristmill_kafka::ResetPolicy;
 
 use super::*;
@@ -169,20 +170,6 @@ fn a_drain_without_room_and_two_ways_to_rebalance_are_refused() {
 fn all_contradictions_are_told_at_once() {
     let error = read(&format!("{GOOD}[retry]\ninitial = \"2m\"\njitter = 7\n[batch]\nworkers = 9\n"));
     assert_eq!(error.unwrap_err().problems.len(), 3);
-}
-
-#[test]
-fn each_partition_may_have_batches_of_its_own_and_memory_for_each_worker() {
-    let config = good("[batch]\nscope = \"partition\"\nworkers = 3");
-    let Scope::Partition { workers, lanes_bytes_max } = config.policy.scope else { panic!("{:?}", config.policy) };
-    assert_eq!((workers.get(), lanes_bytes_max.get()), (3, config.kafka.buffer_bytes_max));
-    assert_eq!(config.kafka.buffer_bytes_max, (3 * 4 * 8 + 2 * 16 + 16) << 20);
-}
-
-#[test]
-fn what_a_later_version_has_is_refused_and_never_ignored() {
-    let text = problems("[admin]\nlisten = \"127.0.0.1:1\"");
-    assert!(text.contains("admin: this version does not have it yet"), "{text}");
 }
 
 #[test]

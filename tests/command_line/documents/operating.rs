@@ -35,7 +35,7 @@ fn systemd_is_told_not_to_restart_what_the_table_says() {
 
 #[test]
 fn every_state_has_its_row() {
-    let source = file("host/src/status.rs");
+    let source = file("host/src/status/state.rs");
     let body = source.split("fn word(").nth(1).unwrap().split("\n    }\n").next().unwrap();
     let words: BTreeSet<&str> = body.split('"').skip(1).step_by(2).collect();
     assert!(words.len() > 5, "{words:?}");

@@ -229,3 +229,9 @@ fn a_table_that_lacks_a_key_hides_nothing_that_is_wrong_behind_it() {
         assert!(line.starts_with(&format!("etc/g.toml:{wanted}")), "{line} does not begin with {wanted}");
     }
 }
+
+#[test]
+fn what_a_later_version_has_is_refused_and_never_ignored() {
+    let text = problems("[admin]\nlisten = \"127.0.0.1:1\"");
+    assert!(text.contains("admin: this version does not have it yet"), "{text}");
+}
