@@ -206,6 +206,17 @@ fn every_property_of_the_host_has_its_reason() {
     assert_eq!(listed(properties::DEFAULTS), set);
 }
 
+#[test]
+fn the_tuning_page_explains_every_property_that_is_set() {
+    let rows = paper("docs/tuning.md").rows(&["Property", "Ours", "librdkafka's", "Why"]);
+    let set = rows.iter().map(|row| (spans(&row[0])[0].to_owned(), spans(&row[1])[0].to_owned())).collect();
+    assert_eq!(listed(properties::DEFAULTS), set);
+    let others = paper("docs/tuning.md").rows(&["Property", "When"]);
+    for name in others.iter().map(|row| spans(&row[0])[0]) {
+        assert!(matches!(standing(name), Standing::Accepted), "{name} cannot be set");
+    }
+}
+
 /// A5: what a record counts for beside its bytes stands in the reference.
 #[test]
 fn the_size_of_a_record_is_written_down() {
