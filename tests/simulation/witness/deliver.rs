@@ -172,7 +172,10 @@ impl Witness {
             // was to be put aside has one where it had to be read again before it was.
             // What the operator skips and is not in memory any more has to come once again.
             let first = (part.place, part.first);
-            let searched = self.skipping || self.searched.contains_key(&first) || self.condemned.contains(&first);
+            let searched = self.skipping
+                || self.searched.contains_key(&first)
+                || self.excused.contains(&first)
+                || self.condemned.contains(&first);
             let (retries, faults) = (watched.budget.retries, watched.budget.faults);
             most = (retries.max(most.0), faults.max(most.1));
             if let Attempts::Limited { max, .. } = self.policy.retry.attempts {

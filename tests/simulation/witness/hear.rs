@@ -101,6 +101,7 @@ impl Witness {
     fn fresh_start(&mut self) {
         self.blocked.clear();
         self.searched.clear();
+        self.excused.clear();
         for watched in self.watched.values_mut() {
             watched.not_before = Moment::default();
             watched.seek_not_before = Moment::default();

@@ -46,6 +46,8 @@ pub(crate) struct Witness {
     batches_done: u64,
     /// Records of batches that were cut, in search of one that breaks (true) or that cannot be done (false).
     searched: BTreeMap<(Place, i64), bool>,
+    /// Records that may have one attempt more than their budget: what had been decided about them was undone.
+    excused: BTreeSet<(Place, i64)>,
     /// Records that failed to the last and alone, as far as the policy wants that.
     condemned: BTreeSet<(Place, i64)>,
     /// The operator skipped something.
@@ -90,6 +92,7 @@ impl Witness {
             productions: BTreeMap::new(),
             batches_done: 0,
             searched: BTreeMap::new(),
+            excused: BTreeSet::new(),
             condemned: BTreeSet::new(),
             skipping: false,
             exhausted: false,

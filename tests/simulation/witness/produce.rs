@@ -77,7 +77,9 @@ impl Witness {
                     watched.budget = Spent::default();
                 }
             }
-            self.searched.retain(|(at, offset), _| *at != part.place || !(part.first..part.next).contains(offset));
+            let outside = |(at, offset): &(Place, i64)| *at != part.place || !(part.first..part.next).contains(offset);
+            self.searched.retain(|name, _| outside(name));
+            self.excused.retain(outside);
         }
     }
 
@@ -254,12 +256,12 @@ impl Witness {
         let names = rest.map(|record| (place(record.facts.partition), record.facts.offset.0));
         let names: Vec<(Place, i64)> = names.collect();
         for name in names {
-            self.searched.entry(name).or_insert(true);
+            self.excused.insert(name);
         }
         let by_partition = matches!(self.policy.scope, Scope::Partition { .. });
         for (here, watched) in self.watched.iter_mut().filter(|(here, _)| !by_partition || **here == lane) {
             if let Some(first) = watched.budget.first {
-                self.searched.entry((*here, first)).or_insert(true);
+                self.excused.insert((*here, first));
             }
             watched.held &= watched.start.is_none();
             watched.not_before = Moment::default();
