@@ -17,4 +17,5 @@ mod reading;
 mod records;
 mod seeks;
 mod settings;
+mod shares;
 mod starts;

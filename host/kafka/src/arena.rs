@@ -212,6 +212,9 @@ impl ChunkBuilder {
     /// Ends the filling: from here on the chunk's memory counts, also for the partition that has a share of all. Gives the records in
     /// the order of their pushing.
     pub(crate) fn finish(mut self, account: Option<&Arc<Account>>) -> impl Iterator<Item = RecordBody> {
+        // Fewer came than were expected, where the client had no more.
+        self.chunk.data.shrink_to_fit();
+        self.chunk.rows.shrink_to_fit();
         let bytes = self.chunk.data.capacity() as u64 + self.index_bytes();
         self.chunk.lease.take(bytes);
         self.chunk.holding = account.map(|account| account.hold(bytes));
