@@ -219,7 +219,8 @@ fn name_of(record: &Record<Body>) -> (Place, i64) {
 
 /// A failed attempt is counted at the first record that is not done (R4), and the next one has to wait (R5).
 fn fail(watched: &mut Watched, first: i64, answer: &Answer, policy: &gristmill_core::policy::Policy, now: Moment) {
-    if watched.budget.first != Some(first) {
+    let counts = matches!(answer, Answer::Outcome(Outcome::Retryable { .. }) | Answer::Fault(_));
+    if counts && watched.budget.first != Some(first) {
         watched.budget = Spent { first: Some(first), retries: 0, faults: 0 };
     }
     let wait = match answer {
