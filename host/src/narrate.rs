@@ -73,6 +73,19 @@ impl Narrator {
         self.whereabouts.of(batch, topics).map(display)
     }
 
+    /// Where the batch lies that a hold is about, as a field.
+    fn positions_of_hold(&self, reason: &HeldReason, topics: &impl TopicNames) -> Option<DisplayValue<String>> {
+        match reason {
+            HeldReason::Fatal { batch, .. }
+            | HeldReason::Exhausted { batch, .. }
+            | HeldReason::NotWritten { batch, .. } => self.positions(*batch, topics),
+            HeldReason::RecordTooLarge { .. }
+            | HeldReason::Undecodable { .. }
+            | HeldReason::Rejected { .. }
+            | HeldReason::Offset { .. } => None,
+        }
+    }
+
     /// Logs one report.
     pub(crate) fn tell(&mut self, now: Moment, report: &Report, topics: &impl TopicNames) {
         let topic = |partition: &Partition| topics.name(partition.topic);
@@ -111,11 +124,11 @@ impl Narrator {
             }
             Report::Held { reason } => self.tell_held(reason, topics),
             Report::Released { reason } => {
-                let partition = place_of_hold(reason);
+                let (partition, positions) = (place_of_hold(reason), self.positions_of_hold(reason, topics));
                 let reason = trouble_words(reason);
                 let topic = partition.map(|partition| topics.name(partition.topic));
                 let partition = partition.map(|partition| partition.number);
-                info!(topic = topic.as_deref(), partition, %reason, "released what was held");
+                info!(topic = topic.as_deref(), partition, positions, %reason, "released what was held");
             }
             Report::Produced { batch, letters, emitted } => {
                 debug!(batch = batch.0, dead_letters = letters.len() as u64, emitted, "what the batch made is written");

@@ -10,7 +10,7 @@ mod source;
 use std::io::{BufRead, Read};
 
 use gristmill_guest::Timestamp;
-use gristmill_kafka::RECORD_OVERHEAD_BYTES;
+use gristmill_kafka::{HEADER_OVERHEAD_BYTES, RECORD_OVERHEAD_BYTES};
 
 pub use self::emitted::EmittedBody;
 pub use self::json_line::LineError;
@@ -50,7 +50,8 @@ impl FileRecord {
     pub fn batch_bytes(&self) -> u64 {
         let length = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(0, Vec::len);
         let headers: usize = self.headers.iter().map(|header| header.name.len() + length(&header.value)).sum();
-        (length(&self.key) + length(&self.value) + headers) as u64 + RECORD_OVERHEAD_BYTES
+        let overhead = RECORD_OVERHEAD_BYTES + self.headers.len() as u64 * HEADER_OVERHEAD_BYTES;
+        (length(&self.key) + length(&self.value) + headers) as u64 + overhead
     }
 
     /// The record as one line, without a line feed.

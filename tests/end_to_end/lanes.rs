@@ -92,3 +92,33 @@ fn r1_a_partition_that_waits_stops_no_other_and_goes_on_in_order() {
     let seen = Seen::from_lines(&stop(host));
     assert_eq!((seen.missing(&loaded), seen.repeats()), (String::new(), 100), "the batch that failed comes again");
 }
+
+/// I-33: many that wait hold more than the buffer takes, with what was on its way. The others flow, and what was thrown away for that is read again.
+#[test]
+fn many_partitions_that_wait_leave_room_for_the_others_and_lose_nothing() {
+    const MANY: i32 = 16;
+    const WAITING: i32 = 14;
+    let pipeline = lanes("many-lanes", 2).batches_of(100).set("batch", "max_bytes", "\"64 KiB\"");
+    let pipeline = pipeline.set("batch", "max_wait", "\"50ms\"").set("plugin.limits", "record", "\"64 KiB\"");
+    let waiting: Vec<String> = (0..WAITING).map(|partition| format!("{partition}:0")).collect();
+    let pipeline = pipeline.setting("retry_at", &waiting.join(",")).set("retry", "initial", "\"20s\"");
+    // The buffer takes 17 MiB, and there are 153 MiB.
+    let loaded = pipeline.load_values(MANY, 1_000, |_| vec![b'x'; 10_000]);
+    let host = pipeline.run();
+    host.wait_for_line("assigned; ", SOON);
+    let committed = |status: &serde_json::Value, partition: i32| {
+        let all = status["partitions"].as_array().unwrap();
+        all.iter().find(|one| one["partition"] == partition).map(|one| one["committed"].as_i64())
+    };
+    let status = control::wait_until(&host.socket(&pipeline.group), "those that do not wait", |status| {
+        (WAITING..MANY).all(|partition| committed(status, partition) == Some(Some(1_000)))
+    });
+    println!("{} records were thrown away", status["counts"]["stale_at_edge"]);
+    let still = (0..WAITING).filter(|partition| committed(&status, *partition) == Some(Some(0))).count();
+    assert!(still > 0, "nobody waits any more: {status:#}");
+    pipeline.wait_until_committed(&loaded.end_offsets(), SOON);
+    let seen = Seen::from_lines(&stop(host));
+    assert_eq!(seen.missing(&loaded), "");
+    // Of each that failed its first batch, which took 64 KiB at most.
+    assert!(seen.repeats() <= i64::from(WAITING) * 7, "{} repeats", seen.repeats());
+}

@@ -198,6 +198,11 @@ impl<R> Lane<R> {
         matches!(self.state, LaneState::Out(_))
     }
 
+    /// True while something that a batch made is being written.
+    pub(crate) fn is_producing(&self) -> bool {
+        matches!(self.state, LaneState::Producing(_))
+    }
+
     /// True while something that is done is not known to be committed.
     pub(crate) fn is_settling(&self) -> bool {
         !self.unconfirmed.is_empty() || matches!(self.state, LaneState::Settling { .. })

@@ -204,6 +204,8 @@ bugs! {
     TwoBatchesOut,
     /// More batches are out than there are workers.
     IgnoreWorkers,
+    /// Batches are handed over however much of what was made before is not written (I-33).
+    IgnoreWriting,
     /// A batch may take what other lanes need (I-33).
     IgnoreShare,
 

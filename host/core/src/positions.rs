@@ -70,6 +70,8 @@ pub(crate) struct Commit {
     /// The committed position as last confirmed by the broker.
     pub(crate) confirmed: Option<NextOffset>,
     pub(crate) wanted: Option<Wanted>,
+    /// What of the wish was sent last: the records that are committed with it, and the position behind them.
+    sent: Option<(u64, NextOffset)>,
     pub(crate) phase: CommitPhase,
     /// Failed tries of the current wish.
     pub(crate) tries: u32,
@@ -136,7 +138,7 @@ impl Owned {
             expected: start.unwrap_or(NextOffset(0)),
             taken: start.unwrap_or(NextOffset(0)),
             passed_epoch: None,
-            commit: Commit { start, confirmed, wanted, phase: CommitPhase::Idle, tries: 0, failing: false },
+            commit: Commit { start, confirmed, wanted, sent: None, phase: CommitPhase::Idle, tries: 0, failing: false },
             budget: Budget::default(),
             held,
             letters: LetterCount::default(),
@@ -333,13 +335,33 @@ impl Commit {
         self.failing = false;
     }
 
+    /// The wish is given up.
+    pub(crate) fn give_up(&mut self) {
+        self.wanted = None;
+        self.sent = None;
+        self.rest();
+    }
+
     /// What is confirmed only rises. The wish may have grown meanwhile; it stays then, and its records may be committed.
     fn raise_confirmed(&mut self, next: NextOffset) -> u64 {
         self.confirmed = self.confirmed.max(Some(next));
-        match &mut self.wanted {
-            Some(wanted) if wanted.behind <= next => std::mem::take(&mut wanted.records),
-            Some(_) | None => 0,
+        let Some(wanted) = &mut self.wanted else { return 0 };
+        if wanted.behind <= next {
+            return std::mem::take(&mut wanted.records);
         }
+        match self.sent.take_if(|(_, behind)| *behind <= next) {
+            Some((records, _)) => {
+                wanted.records = wanted.records.saturating_sub(records);
+                records
+            }
+            None => 0,
+        }
+    }
+
+    /// The wish is sent as it is now.
+    pub(crate) fn send(&mut self, id: RequestId, next: NextOffset) {
+        self.sent = self.wanted.map(|wanted| (wanted.records, wanted.behind));
+        self.phase = CommitPhase::InFlight(id, next);
     }
 }
 

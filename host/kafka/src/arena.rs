@@ -25,6 +25,9 @@ pub enum Timestamp {
 /// What every record counts for beside its bytes (A5): its row in the index and its place in the batch.
 pub const RECORD_OVERHEAD_BYTES: u64 = 64;
 
+/// What every header counts for beside its bytes (A5): its row in the index.
+pub const HEADER_OVERHEAD_BYTES: u64 = 16;
+
 /// Length of something that is null.
 const NULL: u32 = u32::MAX;
 
@@ -196,7 +199,8 @@ impl ChunkBuilder {
             headers_from: narrow(headers_from),
             headers: narrow(chunk.headers.len() - headers_from),
         });
-        (chunk.data.len() - before) as u64 + RECORD_OVERHEAD_BYTES
+        let headers = (chunk.headers.len() - headers_from) as u64;
+        (chunk.data.len() - before) as u64 + RECORD_OVERHEAD_BYTES + headers * HEADER_OVERHEAD_BYTES
     }
 
     /// How many records it has.
@@ -215,6 +219,7 @@ impl ChunkBuilder {
         // Fewer came than were expected, where the client had no more.
         self.chunk.data.shrink_to_fit();
         self.chunk.rows.shrink_to_fit();
+        self.chunk.headers.shrink_to_fit();
         let bytes = self.chunk.data.capacity() as u64 + self.index_bytes();
         self.chunk.lease.take(bytes);
         self.chunk.holding = account.map(|account| account.hold(bytes));

@@ -69,6 +69,7 @@ impl Consumer {
             lookup_orders,
             outbox.clone(),
         ));
+        shared.bell.iter().for_each(|bell| bell.wakes(&shared));
         // Those that did start would wait for ever.
         let threads = spawn(&shared, for_command, for_lookup, lines).inspect_err(|_| close::stop_threads(&shared))?;
         let consumer = Self { shared: Arc::downgrade(&shared), threads: Mutex::new(Some(threads)), topics, outbox };

@@ -49,7 +49,7 @@ pub(crate) fn run(shared: &Shared) {
             Next::Fetch => {}
         }
         recreation::begin_anew(shared, &mut shared.ownership.lock());
-        share::let_in(shared);
+        share::let_in(shared, &mut jobs);
         jobs.step(shared);
         let wait = if jobs.is_empty() { IDLE_WAIT } else { seek::AGAIN };
         if shared.credit.wait(wait, &shared.parking.attention) {
@@ -138,6 +138,7 @@ impl Passing<'_> {
             (from..end).for_each(|index| self.drop_foreign(batch.message(index)));
             return end;
         };
+        share::spill_when_short(self.shared, owned, partitions);
         for index in from..end {
             let message = batch.message(index);
             if let Err(code) = message.error() {

@@ -62,7 +62,7 @@ mod topic_ids;
 mod topics;
 mod trouble;
 
-pub use arena::{RECORD_OVERHEAD_BYTES, RecordBody, Timestamp};
+pub use arena::{HEADER_OVERHEAD_BYTES, RECORD_OVERHEAD_BYTES, RecordBody, Timestamp};
 pub use cause::{broker_of, without_state};
 pub use consumer::Consumer;
 pub use credit::{Credit, Lease};

@@ -32,6 +32,9 @@ pub const DEFAULTS: &[(&str, &str)] = &[
     ("fetch.wait.max.ms", "100"),
 ];
 
+/// The same where each partition has a share of the buffer: then each may be withheld, and have as much in a queue of its own.
+pub const LANE_DEFAULTS: &[(&str, &str)] = &[("queued.max.messages.kbytes", "8192")];
+
 /// What we set and the operator cannot.
 pub(crate) const OWNED_VALUES: &[(&str, &str)] = &[
     ("enable.auto.commit", "false"),

@@ -334,7 +334,8 @@ fn own(name: &str, value: &str) -> (String, String) {
 /// The properties that follow from the settings, and what is wrong with them.
 fn collect(settings: &ConsumerSettings) -> (BTreeMap<String, String>, Vec<SettingsError>) {
     let mut refusals = required(settings);
-    let mut all: BTreeMap<String, String> = properties::DEFAULTS.iter().map(|(k, v)| own(k, v)).collect();
+    let lanes = properties::LANE_DEFAULTS.iter().filter(|_| settings.lanes_by_partition);
+    let mut all: BTreeMap<String, String> = properties::DEFAULTS.iter().chain(lanes).map(|(k, v)| own(k, v)).collect();
     for (name, value) in &settings.properties {
         let name = properties::canonical(name);
         match properties::standing(name) {

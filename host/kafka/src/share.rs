@@ -3,26 +3,30 @@
 //!
 //! A partition that holds its share is *withheld*: its queue is taken out of the queue of all, so that its records stay in the
 //! client, nothing is fetched twice, and the others flow past it. Once it has given half of that back it is let in again. What had
-//! passed into the queue of all by then still comes, and counts; the share is small enough for that. Knows nothing of batches.
+//! passed into the queue of all by then still comes, and counts; where that makes memory short it is thrown away, and read again later.
+//! Knows nothing of batches.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use gristmill_core::record::Partition;
 
 use crate::ownership::Owned;
+use crate::seek::SeekJobs;
 use crate::shared::Shared;
-use crate::sys::Queue;
 
 /// All partitions together may hold this part of the buffer before they are withheld; the rest is for what had passed into the queue
 /// of all by then.
 const SHARED_PART: u64 = 2;
 
-/// What one partition holds, and whether it is withheld.
+/// What one partition holds, and whether it is withheld. Each side writes one of the two and then reads the other; so that neither
+/// misses the other's word, all of it is in one order.
 #[derive(Debug)]
 pub(crate) struct Account {
     held: AtomicU64,
     withheld: AtomicBool,
+    /// Records of it were thrown away for want of memory; they have to be read again.
+    spilt: AtomicBool,
     bell: Arc<Bell>,
 }
 
@@ -34,10 +38,11 @@ pub(crate) struct Holding {
 }
 
 /// Tells the fetch thread that a partition that is withheld gave something back.
+#[derive(Default)]
 pub(crate) struct Bell {
     rung: AtomicBool,
-    /// What the fetch thread waits on. Whoever holds records does not keep the client.
-    queue: Weak<Queue>,
+    /// Whose fetch thread it is. Whoever holds records does not keep the client: its closing waits for the length of a ring.
+    shared: OnceLock<Weak<Shared>>,
 }
 
 impl std::fmt::Debug for Bell {
@@ -47,15 +52,15 @@ impl std::fmt::Debug for Bell {
 }
 
 impl Bell {
-    /// A bell for whoever waits on `queue`.
-    pub(crate) fn of(queue: &Arc<Queue>) -> Self {
-        Self { rung: AtomicBool::new(false), queue: Arc::downgrade(queue) }
+    /// Makes it known whom to wake.
+    pub(crate) fn wakes(&self, shared: &Arc<Shared>) {
+        self.shared.get_or_init(|| Arc::downgrade(shared));
     }
 
     fn ring(&self) {
-        self.rung.store(true, Ordering::Release);
-        if let Some(queue) = self.queue.upgrade() {
-            queue.wake();
+        self.rung.store(true, Ordering::SeqCst);
+        if let Some(shared) = self.shared.get().and_then(Weak::upgrade) {
+            shared.records.wake();
         }
     }
 }
@@ -63,32 +68,39 @@ impl Bell {
 impl Account {
     /// Of a partition that holds nothing.
     pub(crate) fn new(bell: &Arc<Bell>) -> Self {
-        Self { held: AtomicU64::new(0), withheld: AtomicBool::new(false), bell: Arc::clone(bell) }
+        Self {
+            held: AtomicU64::new(0),
+            withheld: AtomicBool::new(false),
+            spilt: AtomicBool::new(false),
+            bell: Arc::clone(bell),
+        }
     }
 
     /// Takes so many bytes.
     pub(crate) fn hold(self: &Arc<Self>, bytes: u64) -> Holding {
-        self.held.fetch_add(bytes, Ordering::AcqRel);
+        self.held.fetch_add(bytes, Ordering::SeqCst);
         Holding { account: Arc::clone(self), bytes }
     }
 
     /// True when it is to be withheld now, and was not.
     fn becomes_withheld(&self, share: u64) -> bool {
-        self.held.load(Ordering::Acquire) >= share && !self.withheld.swap(true, Ordering::AcqRel)
+        // What was thrown away comes again only where it is let in, whatever was given back meanwhile.
+        let is_full = self.held.load(Ordering::SeqCst) >= share || self.spilt.load(Ordering::SeqCst);
+        is_full && !self.withheld.swap(true, Ordering::SeqCst)
     }
 
     /// True when it is withheld, and need not be any more.
     fn becomes_free(&self, share: u64) -> bool {
-        self.withheld.load(Ordering::Acquire)
-            && self.held.load(Ordering::Acquire) <= share / 2
-            && self.withheld.swap(false, Ordering::AcqRel)
+        self.withheld.load(Ordering::SeqCst)
+            && self.held.load(Ordering::SeqCst) <= share / 2
+            && self.withheld.swap(false, Ordering::SeqCst)
     }
 }
 
 impl Drop for Holding {
     fn drop(&mut self) {
-        self.account.held.fetch_sub(self.bytes, Ordering::AcqRel);
-        if self.account.withheld.load(Ordering::Acquire) {
+        self.account.held.fetch_sub(self.bytes, Ordering::SeqCst);
+        if self.account.withheld.load(Ordering::SeqCst) {
             self.account.bell.ring();
         }
     }
@@ -104,21 +116,36 @@ pub(crate) fn withhold_when_full(shared: &Shared, partition: Partition, owned: &
             tracing::error!(?partition, "a partition has no queue and cannot be withheld");
         }
         // What it gave back meanwhile rang no bell.
-        account.bell.rung.store(true, Ordering::Release);
+        account.bell.rung.store(true, Ordering::SeqCst);
     }
 }
 
-/// Lets partitions in again that have given enough back.
-pub(crate) fn let_in(shared: &Shared) {
-    if !shared.bell.as_ref().is_some_and(|bell| bell.rung.swap(false, Ordering::AcqRel)) {
+/// Throws away what comes of a partition that holds its share, where memory is short: it is read again once the partition is let in.
+/// What had passed into the queue of all before partitions were withheld could fill the buffer otherwise, and the others would starve.
+pub(crate) fn spill_when_short(shared: &Shared, owned: &mut Owned, partitions: usize) {
+    let Some(account) = &owned.account else { return };
+    let is_short = || shared.credit.used() >= shared.settings.buffer_bytes_max / 4 * 3;
+    if account.held.load(Ordering::SeqCst) >= share(shared, partitions) && is_short() {
+        owned.astray = true;
+        account.spilt.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Lets partitions in again that have given enough back. Where records of one were thrown away it is sought first.
+pub(crate) fn let_in(shared: &Shared, jobs: &mut SeekJobs) {
+    if !shared.bell.as_ref().is_some_and(|bell| bell.rung.swap(false, Ordering::SeqCst)) {
         return;
     }
     let table = shared.ownership.lock();
     let share = share(shared, table.len());
     for (partition, owned) in &*table {
-        if owned.account.as_ref().is_some_and(|account| account.becomes_free(share)) {
-            tracing::debug!(?partition, "let a partition in again");
+        if let Some(account) = owned.account.as_ref().filter(|account| account.becomes_free(share)) {
+            let spilt = account.spilt.swap(false, Ordering::SeqCst);
+            tracing::debug!(?partition, spilt, "let a partition in again");
             shared.forward(*partition);
+            if spilt {
+                jobs.add_repair(&table, *partition);
+            }
         }
     }
 }
@@ -132,11 +159,11 @@ mod tests {
     use super::*;
 
     fn account() -> Arc<Account> {
-        Arc::new(Account::new(&Arc::new(Bell { rung: AtomicBool::new(false), queue: Weak::new() })))
+        Arc::new(Account::new(&Arc::default()))
     }
 
     fn has_rung(account: &Account) -> bool {
-        account.bell.rung.swap(false, Ordering::AcqRel)
+        account.bell.rung.swap(false, Ordering::SeqCst)
     }
 
     #[test]
@@ -167,6 +194,13 @@ mod tests {
         assert!(account.becomes_free(100));
         drop(second);
         assert!(!has_rung(&account));
+    }
+
+    #[test]
+    fn what_was_thrown_away_is_waited_for_though_all_was_given_back_meanwhile() {
+        let account = account();
+        account.spilt.store(true, Ordering::SeqCst);
+        assert!(account.becomes_withheld(100) && account.becomes_free(100));
     }
 
     /// More partitions make a smaller share, and fewer a larger one.

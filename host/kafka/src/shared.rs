@@ -73,7 +73,7 @@ impl Shared {
         let commit_ends = client.new_queue();
         let credit = Arc::new(Credit::new(settings.buffer_bytes_max));
         let parking = Parking::new(Arc::clone(&records), Arc::clone(&credit));
-        let bell = settings.lanes_by_partition.then(|| Arc::new(Bell::of(&records)));
+        let bell = settings.lanes_by_partition.then(Arc::<Bell>::default);
         Self {
             settings,
             client,

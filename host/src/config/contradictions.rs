@@ -32,6 +32,12 @@ fn batches(file: &ConfigFile, findings: &mut Findings) {
         );
         findings.refuse(&[&["batch", "workers"]], message);
     }
+    if file.batch.scope == Scope::Partition && !file.topics.is_empty() {
+        let message = "batch.scope = \"partition\" and formats in [topics]: this version decodes for batches of all partitions only, since what \
+                       decoding makes is not shared out yet; write scope = \"consumer\", or let the plugin decode"
+            .to_owned();
+        findings.refuse(&[&["batch", "scope"]], message);
+    }
     if workers.get() > WORKERS_MAX {
         let message = format!("batch.workers ({workers}) is above the most that it may be ({WORKERS_MAX})");
         findings.refuse(&[&["batch", "workers"]], message);

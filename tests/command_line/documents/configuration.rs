@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use gristmill_kafka::RECORD_OVERHEAD_BYTES;
 use gristmill_kafka::properties::{self, Standing, standing};
+use gristmill_kafka::{HEADER_OVERHEAD_BYTES, RECORD_OVERHEAD_BYTES};
 use serde_json::Value;
 
 use super::markdown::{Paper, paper, spans};
@@ -220,7 +220,9 @@ fn the_tuning_page_explains_every_property_that_is_set() {
 /// A5: what a record counts for beside its bytes stands in the reference.
 #[test]
 fn the_size_of_a_record_is_written_down() {
-    assert!(page().text.contains(&format!("and {RECORD_OVERHEAD_BYTES} bytes for itself")));
+    assert!(page().text.contains(&format!(
+        "{HEADER_OVERHEAD_BYTES} bytes for each header, and {RECORD_OVERHEAD_BYTES} bytes for itself"
+    )));
 }
 
 #[test]

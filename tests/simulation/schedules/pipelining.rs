@@ -24,6 +24,10 @@ fn trying(tries: u32) -> gristmill_core::policy::Policy {
     policy
 }
 
+fn committed(report: &Report) -> Option<u64> {
+    if let Report::Committed { records, .. } = report { Some(*records) } else { None }
+}
+
 #[test]
 fn r8_a_commit_under_way_does_not_stop_the_next_hand_over() {
     let mut story = one_behind_the_other(policy());
@@ -73,8 +77,15 @@ fn c2_a_commit_is_not_given_up_while_the_next_batch_may_still_be_done() {
     story.commit_ends(Err(RequestError::Temporary)).passes(100).commits("0:3");
     story.commit_ends(Err(RequestError::Temporary)).says(ok()).passes(200).commits("0:6").commit_ends(Ok(()));
     story.delivers(THIRD);
-    let committed = |report: &Report| if let Report::Committed { records, .. } = report { *records } else { 0 };
-    assert_eq!(story.reports.iter().map(committed).sum::<u64>(), 6, "those of both batches");
+    assert_eq!(story.reports.iter().filter_map(committed).sum::<u64>(), 6, "those of both batches");
+}
+
+#[test]
+fn i37_each_commit_counts_its_own_records_though_the_next_batch_is_done_by_then() {
+    let mut story = one_behind_the_other(policy());
+    story.says(ok()).commit_ends(Ok(())).commits("0:6").delivers(THIRD).says(ok()).commit_ends(Ok(())).commits("0:9");
+    let counts: Vec<u64> = story.reports.iter().filter_map(committed).collect();
+    assert_eq!(counts, [3, 3], "the third is on its way");
 }
 
 #[test]

@@ -151,6 +151,9 @@ impl Witness {
         require!(busy.is_none(), "I-09", "{name} while another is out: {:?}", busy.map(|(id, _)| id));
         if let Scope::Partition { workers, .. } = self.policy.scope {
             require!(self.out.len() < workers.get() as usize, "I-09", "{name} exceeds {workers} workers");
+            let written = self.productions.len();
+            let room = self.out.len() + written < 2 * workers.get() as usize;
+            require!(room, "I-33", "{name} while what {written} batches made is being written by {workers} workers");
             require!(parts.len() == 1, "I-16", "{name} mixes the lanes of {} partitions", parts.len());
         }
         self.see_commits_of_lane(lane, name)

@@ -71,8 +71,7 @@ impl Witness {
 
     /// After an input: no lane sits on a full batch (A2), or with no wait on any record at all (A11).
     pub(super) fn settle_lanes(&self) -> Result<(), Violation> {
-        let workers = self.policy.scope.workers().get() as usize;
-        if self.paused || self.walled || self.ending.has_cause() || self.out.len() >= workers {
+        if self.paused || self.walled || self.ending.has_cause() || !self.has_worker() {
             return Ok(());
         }
         let no_wait = self.policy.batch.wait_max.is_zero();
@@ -96,6 +95,12 @@ impl Witness {
             "(lane, records) {idle:?} wait, nothing is before them, and nothing is handed over"
         );
         Ok(())
+    }
+
+    /// Another batch may be handed over, as far as workers and what is being written go.
+    fn has_worker(&self) -> bool {
+        let workers = self.policy.scope.workers().get() as usize;
+        self.out.len() < workers && self.out.len() + self.productions.len() < 2 * workers
     }
 
     /// Records of a partition that arrived and were not handed over.

@@ -45,7 +45,7 @@ impl<R: Clone> Machine<R> {
             let id = self.ids.request();
             for offset in &offsets {
                 if let Some(owned) = self.partitions.get_mut(&offset.partition) {
-                    owned.commit.phase = CommitPhase::InFlight(id, offset.next);
+                    owned.commit.send(id, offset.next);
                 }
             }
             self.act(Action::Commit { id, offsets, plugin });
@@ -188,8 +188,7 @@ impl<R: Clone> Machine<R> {
     /// batch come a second time, none is lost.
     fn give_commit_up(&mut self, partition: Partition) {
         if let Some(owned) = self.partitions.get_mut(&partition) {
-            owned.commit.wanted = None;
-            owned.commit.rest();
+            owned.commit.give_up();
         }
         let id = self.lane_of(partition);
         if let Some(lane) = self.lanes.get_mut(&id) {

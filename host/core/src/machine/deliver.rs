@@ -90,8 +90,14 @@ impl<R: Clone> Machine<R> {
         match self.policy.scope {
             Scope::Consumer => true,
             Scope::Partition { workers, .. } => {
-                let out = self.lanes.values().filter(|lane| lane.is_out()).count();
-                out < workers.get() as usize || self.planted(Bug::IgnoreWorkers)
+                let (workers, mut out, mut written) = (workers.get() as usize, 0, 0);
+                for lane in self.lanes.values() {
+                    out += usize::from(lane.is_out());
+                    written += usize::from(lane.is_producing());
+                }
+                // What has to be written is in memory: no more of it than one batch for each worker, beside those that are out.
+                let room = out + written < 2 * workers || self.planted(Bug::IgnoreWriting);
+                (out < workers && room) || self.planted(Bug::IgnoreWorkers)
             }
         }
     }

@@ -11,3 +11,9 @@ fn each_partition_may_have_batches_of_its_own_and_memory_for_each_worker() {
     assert_eq!((workers.get(), lanes_bytes_max.get()), (3, config.kafka.buffer_bytes_max));
     assert_eq!(config.kafka.buffer_bytes_max, (3 * 4 * 8 + 2 * 16 + 16) << 20);
 }
+
+#[test]
+fn batches_of_one_partition_are_refused_where_something_is_decoded() {
+    let text = problems("[batch]\nscope = \"partition\"\n[topics.orders.value]\nformat = \"json\"");
+    assert!(text.contains("batch.scope = \"partition\" and formats in [topics]: this version decodes"), "{text}");
+}
