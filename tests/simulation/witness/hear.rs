@@ -172,6 +172,8 @@ impl Witness {
                 }
             }
             Err(RequestError::NotOurs) => {
+                // Where another look-up has said meanwhile what this one was to say, nobody waits for it any more.
+                asked.retain(|(here, _)| self.watched.get(here).is_some_and(Watched::waits_for_look_up));
                 for (here, _) in asked {
                     self.watched.remove(&here);
                 }

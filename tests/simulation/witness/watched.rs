@@ -202,6 +202,11 @@ impl Watched {
         }
     }
 
+    /// A commit's outcome or a rewind's target is still to be learnt.
+    pub(super) fn waits_for_look_up(&self) -> bool {
+        self.unknown || (self.asked && self.looked_up.is_none())
+    }
+
     /// Records are done and not known to be committed.
     pub(super) fn unsettled(&self) -> bool {
         self.is_uncommitted(self.done)
