@@ -46,6 +46,7 @@ mod sockets;
 mod stdio;
 mod sys;
 mod ticker;
+mod view;
 mod words;
 mod worker;
 

@@ -1,4 +1,4 @@
-//! Batches on their way into a guest: views of records as the host keeps them, and the contract's types that borrow from those.
+//! Batches on their way into a guest as lists of records: the contract's types, which borrow from views of records as the host keeps them.
 //!
 //! No byte of a key, value or header is copied before wasmtime copies it into the guest. Nothing here owns a record.
 
@@ -6,60 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::bindings::types;
-
-/// A batch as the host keeps it.
-pub trait BatchSource: Send {
-    /// How many records there are. Never zero for a batch that is handed over.
-    fn len(&self) -> usize;
-
-    /// True when there is no record.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// The record at `index`, which is below [`len`](Self::len).
-    fn record(&self, index: usize) -> RecordView<'_>;
-
-    /// Appends the headers of the record at `index` to `headers`, in order.
-    fn headers<'a>(&'a self, index: usize, headers: &mut Vec<HeaderView<'a>>);
-}
-
-/// One record, without its headers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RecordView<'a> {
-    /// The topic's name.
-    pub topic: &'a str,
-    /// The partition's number.
-    pub partition: i32,
-    /// The offset within the partition.
-    pub offset: i64,
-    /// When the record was made.
-    pub timestamp: Timestamp,
-    /// The key. `None` is null.
-    pub key: Option<&'a [u8]>,
-    /// The value. `None` is null.
-    pub value: Option<&'a [u8]>,
-}
-
-/// One header.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeaderView<'a> {
-    /// The name as it is on the wire, which need not be UTF-8.
-    pub name: &'a [u8],
-    /// The value. `None` is null.
-    pub value: Option<&'a [u8]>,
-}
-
-/// When a record was made, in milliseconds since 1970. May be negative.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timestamp {
-    /// The record carries no time.
-    None,
-    /// The time that the producer gave.
-    CreateTime(i64),
-    /// The time at which the broker appended the record.
-    LogAppendTime(i64),
-}
+pub use crate::view::{BatchSource, HeaderView, RecordView, Timestamp};
 
 /// Bytes that one record occupies in a guest at the least, beside what it points to: the contract's `kafka-record`.
 const RECORD_ROW_BYTES: u64 = 72;

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use super::{DATA_MAGIC, HEAD_BYTES, HEADER_BYTES, NULL};
-use crate::lower::{BatchSource, HeaderView, RecordView, Timestamp};
+use crate::view::{BatchSource, HeaderView, RecordView, Timestamp};
 
 const MAGIC: &[u8; 8] = b"gmbatch1";
 const RECORD_BYTES: usize = 48;
