@@ -1,51 +1,75 @@
-//! Topics whose values are JSON or Avro, to measure what decoding them costs.
+//! What decoding adds to a plugin that does nothing: topics whose values are JSON or Avro.
+//!
+//! It must not know the plan.
 
 use gristmill_tests::{Loaded, TemporaryFolder, create_topic, load_values, unique, varint};
 
-use crate::PARTITIONS;
+use crate::contestant::Contestant;
+use crate::course::{Course, Shape};
+use crate::race::race;
+use crate::reading::compared;
+use crate::report::Outcome;
+use crate::scenario::Stage;
 
 /// What the values of the Avro topic are.
 const SCHEMA: &str =
     r#"{"type":"record","name":"Order","fields":[{"name":"number","type":"long"},{"name":"text","type":"string"}]}"#;
 
-/// The length of the text in each value.
-const TEXT_BYTES: usize = 90;
+/// What is not text in a value of a hundred bytes.
+const AROUND_BYTES: usize = 10;
 
-/// A topic, what was put there, and the section that says what its values are.
-pub(crate) struct Encoded {
-    pub(crate) topic: String,
-    pub(crate) loaded: Loaded,
-    pub(crate) section: String,
-    /// Where the schema lies.
-    _folder: TemporaryFolder,
+/// What values are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// JSON, of which nothing has to be made.
+    Json,
+    /// Avro, which becomes such JSON.
+    Avro,
 }
 
-/// Values in JSON, of which nothing has to be made.
-pub(crate) fn json(bootstrap: &str, each: u64) -> Encoded {
-    let value = |number: i64| format!(r#"{{"number":{number},"text":"{number:0TEXT_BYTES$}"}}"#).into_bytes();
-    encoded(bootstrap, each, "json", "", value)
+impl Format {
+    /// How it is told.
+    pub(crate) fn told(self) -> &'static str {
+        match self {
+            Self::Json => "values in JSON, checked, and a plugin that does nothing",
+            Self::Avro => "values in Avro, made JSON, and a plugin that does nothing",
+        }
+    }
+
+    fn value(self, number: i64, width: usize) -> Vec<u8> {
+        let text = format!("{number:0width$}");
+        match self {
+            Self::Json => format!(r#"{{"number":{number},"text":"{text}"}}"#).into_bytes(),
+            Self::Avro => {
+                [varint(number), varint(i64::try_from(width).unwrap_or_default()), text.into_bytes()].concat()
+            }
+        }
+    }
 }
 
-/// Values in Avro, which become such JSON.
-pub(crate) fn avro(bootstrap: &str, each: u64) -> Encoded {
-    let value = |number: i64| {
-        let text = format!("{number:0TEXT_BYTES$}");
-        let mut datum = varint(number);
-        datum.extend(varint(text.len() as i64));
-        datum.extend(text.into_bytes());
-        datum
-    };
-    encoded(bootstrap, each, "avro", "value_schema", value)
-}
-
-fn encoded(bootstrap: &str, each: u64, format: &str, key: &str, value: impl Fn(i64) -> Vec<u8>) -> Encoded {
-    let topic = unique(&format!("bench-{format}"));
-    create_topic(bootstrap, &topic, PARTITIONS);
-    let mut loaded = Loaded { partitions: (0..PARTITIONS).map(|partition| (partition, 0..0)).collect() };
-    load_values(bootstrap, &topic, &mut loaded, each, "none", value);
+/// The host without and with the format of the values.
+pub(crate) fn measure(stage: &Stage<'_>, format: Format, shape: &Shape) -> Outcome {
+    let bootstrap = stage.bootstrap();
+    let topic = unique("bench");
+    create_topic(&bootstrap, &topic, shape.partitions);
+    let mut loaded = Loaded { partitions: (0..shape.partitions).map(|partition| (partition, 0..0)).collect() };
+    let each = shape.records.div_ceil(shape.partitions.unsigned_abs().into());
+    let width = shape.value_bytes - AROUND_BYTES;
+    let value = |number| format.value(number, width);
+    stage.cores.anywhere(|| load_values(&bootstrap, &topic, &mut loaded, each, shape.codec, value));
     let folder = TemporaryFolder::new();
-    let path = folder.write("schema", SCHEMA).display().to_string();
-    let schema = if key.is_empty() { String::new() } else { format!("{key} = {path:?}\n") };
-    let section = format!("[topics.{topic:?}]\nvalue_format = {format:?}\n{schema}");
-    Encoded { topic, loaded, section, _folder: folder }
+    let schema = folder.write("schema", SCHEMA).display().to_string();
+    let (name, section) = match format {
+        Format::Json => ("gristmill, values in JSON, checked", "value_format = \"json\"\n".to_owned()),
+        Format::Avro => {
+            ("gristmill, values in Avro, made JSON", format!("value_format = \"avro\"\nvalue_schema = {schema:?}\n"))
+        }
+    };
+    let section = format!("[topics.{topic:?}]\n{section}");
+    let contestants = [
+        Contestant::gristmill("gristmill, values as they are", "gristmill-noop", "reuse", ""),
+        Contestant::gristmill(name, "gristmill-noop", "reuse", &section),
+    ];
+    let course = Course { bootstrap, topic, loaded, batch: shape.batch, values: None, sink: None };
+    compared(race(&stage.track(&course), &contestants, stage.rounds), &contestants)
 }

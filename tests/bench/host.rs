@@ -1,61 +1,40 @@
-//! One run of the host over everything that is in the topic: from its first assignment to its last commit.
+//! The host as it is measured: started on a configuration, and asked at its end what it did.
+//!
+//! It must not know what it is compared with.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use gristmill_tests::{Host, Loaded, unique};
-use rdkafka::config::ClientConfig;
-use rdkafka::consumer::{BaseConsumer, Consumer};
-use rdkafka::{Offset, TopicPartitionList};
+use gristmill_tests::Host;
 
-use crate::cost::{Cost, Meter};
+use crate::course::Course;
 
-const WITHIN: Duration = Duration::from_secs(300);
+/// How long it may take to end.
+const END_WITHIN: Duration = Duration::from_secs(60);
 
-/// How long the host takes. A new group each time: it begins at the beginning. `plugin` is its section of the configuration, and whatever
-/// comes behind it.
-pub(crate) fn run_through(bootstrap: &str, topic: &str, loaded: &Loaded, plugin: &str) -> Cost {
-    let group = unique("bench-group");
-    let host = Host::run(&format!(
+/// Starts it on all that is in a topic, as a new group. `plugin` is its section of the configuration, and whatever comes behind it.
+pub(crate) fn start(course: &Course, group: &str, max_wait: &str, plugin: &str) -> Host {
+    let Course { bootstrap, topic, batch, .. } = course;
+    Host::run(&format!(
         "[kafka]\nbootstrap_servers = {bootstrap:?}\ngroup_id = {group:?}\ntopics = [{topic:?}]\n\
-         auto_offset_reset = \"earliest\"\n[batch]\nmax_records = 10000\nmax_wait = \"200ms\"\n\
+         auto_offset_reset = \"earliest\"\n[batch]\nmax_records = {batch}\nmax_wait = {max_wait:?}\n\
          [plugin]\n{plugin}"
-    ));
-    host.wait_for_line("assigned", WITHIN);
-    let meter = Meter::of(host.process_id());
-    let group = Group::new(bootstrap, topic, &group, loaded);
-    while group.committed() != loaded.end_offsets() {
-        assert!(meter.begun().elapsed() < WITHIN, "the host did not get through within {WITHIN:?}");
-        // Often enough to measure a second, seldom enough to cost nothing.
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let cost = meter.read();
+    ))
+}
+
+/// Stops it, and fails unless it committed so many records, each of which it handed over once.
+pub(crate) fn end(host: Host, records: u64) {
     host.signal("TERM");
-    let (code, lines) = host.wait_for_end(WITHIN);
+    let (code, lines) = host.wait_for_end(END_WITHIN);
     assert_eq!(code, 0, "{}", lines.join("\n"));
-    cost
+    let last = lines.iter().rev().find(|line| line.contains("\"stopped\""));
+    let Some(last) = last else { panic!("it does not say what it did:\n{}", lines.join("\n")) };
+    let said: serde_json::Value = serde_json::from_str(last).unwrap_or_default();
+    let said = |field: &str| find(&said, field).unwrap_or(u64::MAX);
+    assert_eq!((said("committed"), said("handed_over"), said("redelivered")), (records, records, 0), "{last}");
 }
 
-/// A look at a group's offsets from outside, without joining it.
-struct Group {
-    consumer: BaseConsumer,
-    asked: TopicPartitionList,
-}
-
-impl Group {
-    fn new(bootstrap: &str, topic: &str, group: &str, loaded: &Loaded) -> Self {
-        let made = ClientConfig::new().set("bootstrap.servers", bootstrap).set("group.id", group).create();
-        let consumer = made.unwrap_or_else(|error| panic!("cannot make a consumer: {error}"));
-        let mut asked = TopicPartitionList::new();
-        for partition in loaded.partitions.keys() {
-            asked.add_partition(topic, *partition);
-        }
-        Self { consumer, asked }
-    }
-
-    fn committed(&self) -> BTreeMap<i32, i64> {
-        let Ok(answer) = self.consumer.committed_offsets(self.asked.clone(), WITHIN) else { return BTreeMap::new() };
-        let offset = |offset| if let Offset::Offset(next) = offset { Some(next) } else { None };
-        answer.elements().iter().filter_map(|it| Some((it.partition(), offset(it.offset())?))).collect()
-    }
+/// A number of that name, however deep.
+fn find(value: &serde_json::Value, field: &str) -> Option<u64> {
+    let fields = value.as_object()?;
+    fields.get(field).and_then(serde_json::Value::as_u64).or_else(|| fields.values().find_map(|it| find(it, field)))
 }

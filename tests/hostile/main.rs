@@ -5,7 +5,6 @@
 #![forbid(unsafe_code)]
 #![expect(clippy::print_stdout, reason = "what was measured is for whoever asks for the output")]
 
-#[path = "../bench/cost.rs"]
 mod cost;
 mod paced;
 

@@ -18,7 +18,7 @@ const REGISTRY_HOSTS: &[[&str; 2]] = &[
 ];
 
 /// Written by cargo, with the index of each package in it.
-const WRITTEN_BY_TOOLS: &[&str] = &["Cargo.lock"];
+const WRITTEN_BY_TOOLS: &[&str] = &["Cargo.lock", "tests/peers/rust/Cargo.lock"];
 
 /// Absolute paths of some machine.
 pub(crate) fn machine_paths(files: &[Source]) -> Vec<String> {

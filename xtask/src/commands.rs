@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 
-use crate::{host, hostile, kafka, lint, plugins, postgres, purl_api, suites};
+use crate::{count, host, hostile, kafka, lint, plugins, postgres, purl_api, suites};
 
 const USAGE: &str = "\
 cargo xtask COMMAND
@@ -28,7 +28,9 @@ cargo xtask COMMAND
   sim SEED            run one seed of the simulated world again, step by step
   hostile [ROUNDS [FILTER]]
                       run the hostile corpus and print its table: each guest alone, all beside a consumer, all on one core
-  bench [ARGUMENT…]   measure records per second on a real Kafka
+  bench [RECORDS] [--full] [--only NAME[,NAME…]] [--rounds N]
+                      measure the host on a real Kafka beside native loops and other people's consumers: a short run, all, or some
+  count [--write]     count the instructions of the hot path, and compare them with those that are written down
   profile [FILE…]     measure what the sandbox costs a batch, with our plugins or with these components
   chaos [FILTER]      the long form of the end-to-end tests: a million records, twenty kills";
 
@@ -58,6 +60,8 @@ pub fn run(arguments: &[String]) -> Result<ExitCode> {
         ["purl-api", "serve", _folder] => purl_api::standalone::serve().map(|never| match never {}),
         ["sim", seed] => suites::replay_seed(seed),
         ["hostile", rest @ ..] if rest.len() <= 2 => hostile::hostile(rest),
+        ["count"] => count::count(count::Then::Judge),
+        ["count", "--write"] => count::count(count::Then::Write),
         ["bench", rest @ ..] => host::bench(rest),
         ["profile", files @ ..] => host::profile(files),
         ["chaos", filter @ ..] => suites::chaos(filter),

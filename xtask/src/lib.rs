@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod commands;
+pub mod count;
 pub mod host;
 pub mod hostile;
 mod installing;
@@ -13,6 +14,7 @@ pub mod kafka;
 pub mod lint;
 mod log;
 mod noted;
+pub mod peers;
 pub mod plugins;
 mod port;
 pub mod postgres;

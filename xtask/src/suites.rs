@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::tally::Tally;
 use crate::tools::{self, Tool};
-use crate::{host, kafka, lint, plugins, postgres, registry, workspace};
+use crate::{count, host, kafka, lint, plugins, postgres, registry, workspace};
 
 /// What a suite that cannot run means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub fn test(strictness: Strictness) -> Result<ExitCode> {
     let begun = Instant::now();
     tools::require(tools::FOR_THE_HOST)?;
     plugins::build()?;
-    let skipped = skipped_suites();
+    let mut skipped = skipped_suites();
     if skipped.is_empty() {
         // Once, here, with its progress visible, instead of inside the first test that wants a broker.
         kafka::Installation::ready().context("cannot set Kafka up")?;
@@ -50,6 +50,9 @@ pub fn test(strictness: Strictness) -> Result<ExitCode> {
         clean &= run_and_tally(command, &mut tally, &mut std::io::stdout())?;
     }
     tally.handle_end();
+    let uncounted = tools::missing(count::NEEDED);
+    let counts_clean = !uncounted.is_empty() || count::is_in_bounds()?;
+    skipped.extend((!uncounted.is_empty()).then_some(("counts", uncounted)));
     let lints_clean = match strictness {
         Strictness::Everything => lint::format_and_clippy()?,
         Strictness::Lenient => true,
@@ -67,9 +70,12 @@ pub fn test(strictness: Strictness) -> Result<ExitCode> {
     if !lints_clean {
         println!("formatting or clippy is not clean, see above");
     }
+    if !counts_clean {
+        println!("the hot path takes more instructions than are written down, see above");
+    }
     println!("{}", tally.closing_line());
     let whole = skipped.is_empty() || strictness == Strictness::Lenient;
-    let good = clean && whole && lints_clean && tally.failed() == 0 && tally.passed() > 0;
+    let good = clean && whole && lints_clean && counts_clean && tally.failed() == 0 && tally.passed() > 0;
     Ok(if good { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 

@@ -19,6 +19,12 @@ pub enum Tool {
     Java,
     /// Fetches Kafka's jars.
     Maven,
+    /// Builds librdkafka for a peer that wants it built so.
+    Cmake,
+    /// Builds a peer of the measurements.
+    Go,
+    /// Counts instructions.
+    Valgrind,
 }
 
 /// What the host itself needs to be built.
@@ -38,6 +44,9 @@ impl Tool {
             Self::C => absent("cc", "a C compiler (cc)", "apt-get install gcc libc6-dev"),
             Self::Make => absent("make", "make", "apt-get install make"),
             Self::Perl => absent("perl", "perl", "apt-get install perl"),
+            Self::Cmake => absent("cmake", "cmake", "apt-get install cmake g++"),
+            Self::Valgrind => absent("valgrind", "valgrind", "apt-get install valgrind"),
+            Self::Go => absent("go", "Go", "apt-get install golang-go"),
             Self::Maven => absent("mvn", "Maven (mvn)", "apt-get install maven"),
             Self::Java => match java_major() {
                 Some(major) if major >= JAVA_MIN => None,

@@ -91,6 +91,19 @@ impl Installation {
         Ok(false)
     }
 
+    /// Kafka's jars, for a program of ours that is not one of its tools.
+    #[must_use]
+    pub fn class_path(&self) -> &str {
+        &self.class_path
+    }
+
+    /// Kafka's version, by the name of its client's jar.
+    #[must_use]
+    pub fn version(&self) -> Option<&str> {
+        let names = self.class_path.split([':', '/']);
+        names.filter_map(|name| name.strip_prefix("kafka-clients-")?.strip_suffix(".jar")).next()
+    }
+
     /// The data folder that every new broker starts from.
     #[must_use]
     pub fn template(&self) -> PathBuf {

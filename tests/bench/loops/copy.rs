@@ -1,24 +1,24 @@
 //! Copying a topic natively: librdkafka's own batch loop and its producer, which acknowledges each batch before it is committed. What
 //! the host is measured against where the plugin emits.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use gristmill_tests::Loaded;
 use rdkafka::ClientContext;
 use rdkafka::config::ClientConfig;
 use rdkafka::producer::{BaseProducer, BaseRecord, DeliveryResult, Producer, ProducerContext};
 
-use crate::cost::Cost;
-use crate::sys;
+use super::{Seen, Task};
+use crate::sys::queue;
 
 const WITHIN: Duration = Duration::from_secs(60);
 
-/// Reads all that was loaded in batches, writes a copy of each record, and commits a batch once all of its copies are acknowledged.
-pub(crate) fn copy_all(bootstrap: &str, topic: &str, loaded: &Loaded, sink: &str) -> Cost {
+/// Reads all of a task in batches, writes a copy of each record, and commits a batch once all of its copies are acknowledged.
+pub(super) fn run_through(task: &Task, seen: &mut Seen) {
+    let Some(sink) = task.sink.as_deref() else { panic!("it is not said where the copies go") };
     // What the host sets for its own.
     let made = ClientConfig::new()
-        .set("bootstrap.servers", bootstrap)
+        .set("bootstrap.servers", &task.bootstrap)
         .set("enable.idempotence", "true")
         .set("acks", "all")
         .set("partitioner", "murmur2_random")
@@ -29,12 +29,13 @@ pub(crate) fn copy_all(bootstrap: &str, topic: &str, loaded: &Loaded, sink: &str
     let producer: BaseProducer<Acknowledged> = made.unwrap_or_else(|error| panic!("cannot make a producer: {error}"));
     let mut sent = 0;
     let copy = |key: Option<&[u8]>, value: Option<&[u8]>| {
+        seen.touch(value);
         let mut record: BaseRecord<'_, [u8], [u8]> = BaseRecord::to(sink);
         (record.key, record.payload) = (key, value);
         let taken = producer.send(record);
         assert!(taken.is_ok(), "cannot produce to {sink}");
     };
-    let settle = |records: u64| {
+    let settle = |records: usize| {
         sent += records;
         let deadline = Instant::now() + WITHIN;
         // Not by flushing, for which the wrapper waits in steps of 100 ms: nothing else would be measured then.
@@ -43,12 +44,12 @@ pub(crate) fn copy_all(bootstrap: &str, topic: &str, loaded: &Loaded, sink: &str
             producer.poll(Duration::from_millis(1));
         }
     };
-    sys::run_through(bootstrap, topic, loaded, copy, settle)
+    queue::run_through(task, copy, settle);
 }
 
 /// How many records the brokers acknowledged.
 #[derive(Default)]
-struct Acknowledged(AtomicU64);
+struct Acknowledged(AtomicUsize);
 
 impl ClientContext for Acknowledged {}
 
