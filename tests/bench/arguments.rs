@@ -14,30 +14,29 @@ pub(crate) struct Wanted {
 }
 
 /// Measured where nothing else is said.
-const SHORT: [&str; 1] = ["base"];
+const SHORT: &str = "base";
 
 /// Named only, never part of a whole run: too short to tell anything but that all of them read and commit.
-const NAMED_ONLY: [&str; 1] = ["smoke"];
+const NAMED_ONLY: &str = "smoke";
 
 const ROUNDS: usize = 5;
 
 impl Wanted {
     /// Reads `[RECORDS] [--full] [--only NAME[,NAME…]] [--rounds N]`.
     pub(crate) fn of(words: &[String]) -> Result<Self, String> {
-        let by_name = |names: &[&str]| ALL.into_iter().filter(|it| names.contains(&it.name)).collect::<Vec<_>>();
-        let mut wanted = Self { scenarios: by_name(&SHORT), rounds: ROUNDS, records: None };
+        let by_name = |name: &str| ALL.into_iter().find(|it| it.name == name);
+        let mut wanted = Self { scenarios: by_name(SHORT).into_iter().collect(), rounds: ROUNDS, records: None };
         let mut words = words.iter().map(String::as_str);
         while let Some(word) = words.next() {
             match word {
                 "--full" => {
-                    wanted.scenarios = ALL.into_iter().filter(|it| !NAMED_ONLY.contains(&it.name)).collect();
+                    wanted.scenarios = ALL.into_iter().filter(|it| it.name != NAMED_ONLY).collect();
                 }
                 "--only" => {
                     let names: Vec<&str> = words.next().unwrap_or_default().split(',').collect();
-                    wanted.scenarios = by_name(&names);
-                    if wanted.scenarios.len() != names.len() {
-                        return Err(format!("--only takes {}", ALL.map(|it| it.name).join(", ")));
-                    }
+                    let known = names.iter().map(|name| by_name(name)).collect::<Option<_>>();
+                    wanted.scenarios =
+                        known.ok_or_else(|| format!("--only takes {}", ALL.map(|it| it.name).join(", ")))?;
                 }
                 "--rounds" => wanted.rounds = words.next().and_then(number).ok_or("--rounds takes a number")?,
                 records => {

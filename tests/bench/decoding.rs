@@ -1,4 +1,4 @@
-//! What decoding adds to a plugin that does nothing: topics whose values are JSON or Avro.
+//! Topics whose values are JSON or Avro: what decoding adds to a plugin that does nothing, and what a plugin adds that reads them.
 //!
 //! It must not know the plan.
 
@@ -6,6 +6,7 @@ use gristmill_tests::{Loaded, TemporaryFolder, create_topic, load_values, unique
 
 use crate::contestant::Contestant;
 use crate::course::{Course, Shape};
+use crate::peer::Program;
 use crate::race::race;
 use crate::reading::compared;
 use crate::report::Outcome;
@@ -49,14 +50,7 @@ impl Format {
 
 /// The host without and with the format of the values.
 pub(crate) fn measure(stage: &Stage<'_>, format: Format, shape: &Shape) -> Outcome {
-    let bootstrap = stage.bootstrap();
-    let topic = unique("bench");
-    create_topic(&bootstrap, &topic, shape.partitions);
-    let mut loaded = Loaded { partitions: (0..shape.partitions).map(|partition| (partition, 0..0)).collect() };
-    let each = shape.records.div_ceil(shape.partitions.unsigned_abs().into());
-    let width = shape.value_bytes - AROUND_BYTES;
-    let value = |number| format.value(number, width);
-    stage.cores.anywhere(|| load_values(&bootstrap, &topic, &mut loaded, each, shape.codec, value));
+    let course = load(stage, format, shape);
     let folder = TemporaryFolder::new();
     let schema = folder.write("schema", SCHEMA).display().to_string();
     let (name, section) = match format {
@@ -65,11 +59,34 @@ pub(crate) fn measure(stage: &Stage<'_>, format: Format, shape: &Shape) -> Outco
             ("gristmill, values in Avro, made JSON", format!("value_format = \"avro\"\nvalue_schema = {schema:?}\n"))
         }
     };
-    let section = format!("[topics.{topic:?}]\n{section}");
+    let section = format!("[topics.{:?}]\n{section}", course.topic);
     let contestants = [
         Contestant::gristmill("gristmill, values as they are", "gristmill-noop", "reuse", ""),
         Contestant::gristmill(name, "gristmill-noop", "reuse", &section),
     ];
-    let course = Course { bootstrap, topic, loaded, batch: shape.batch, values: None, sink: None };
     compared(race(&stage.track(&course), &contestants, stage.rounds), &contestants)
+}
+
+/// A native loop and the host's plugin, both of which read a field of each value.
+pub(crate) fn sum(stage: &Stage<'_>, shape: &Shape) -> Outcome {
+    let course = load(stage, Format::Json, shape);
+    let contestants = [
+        Contestant::peer("librdkafka's batch loop with serde_json", Program::own("sum")),
+        Contestant::gristmill("gristmill, fresh instances", "gristmill-sum", "fresh", ""),
+        Contestant::gristmill("gristmill, reused instance", "gristmill-sum", "reuse", ""),
+    ];
+    compared(race(&stage.track(&course), &contestants, stage.rounds), &contestants)
+}
+
+/// A topic with such values.
+fn load(stage: &Stage<'_>, format: Format, shape: &Shape) -> Course {
+    let bootstrap = stage.bootstrap();
+    let topic = unique("bench");
+    create_topic(&bootstrap, &topic, shape.partitions);
+    let mut loaded = Loaded { partitions: (0..shape.partitions).map(|partition| (partition, 0..0)).collect() };
+    let each = shape.records.div_ceil(shape.partitions.unsigned_abs().into());
+    let width = shape.value_bytes - AROUND_BYTES;
+    let value = |number| format.value(number, width);
+    stage.cores.anywhere(|| load_values(&bootstrap, &topic, &mut loaded, each, shape.codec, value));
+    Course { bootstrap, topic, loaded, batch: shape.batch, values: None, sink: None }
 }

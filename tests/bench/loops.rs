@@ -8,6 +8,7 @@
 mod base;
 mod copy;
 mod stream;
+mod sum;
 
 use crate::sys::queue;
 
@@ -63,7 +64,7 @@ impl Seen {
 /// Is the loop that the words name, until its input ends.
 pub(crate) fn run(words: &[String]) -> ! {
     let Some((name, task)) = words.split_first().and_then(|(name, rest)| Some((name, Task::of(rest)?))) else {
-        panic!("--as loop|copy|base|stream BOOTSTRAP TOPIC GROUP PARTITIONS RECORDS BATCH [SINK]")
+        panic!("--as loop|copy|sum|base|stream BOOTSTRAP TOPIC GROUP PARTITIONS RECORDS BATCH [SINK]")
     };
     std::thread::spawn(end_with_input);
     let mut seen = Seen::default();
@@ -71,6 +72,7 @@ pub(crate) fn run(words: &[String]) -> ! {
         "loop" => queue::run_through(&task, |_, value| seen.touch(value), |_| {}),
         "copy" => copy::run_through(&task, &mut seen),
         "base" => base::run_through(&task, &mut seen),
+        "sum" => sum::run_through(&task, &mut seen),
         "stream" => stream::run_through(&task, &mut seen),
         other => panic!("there is no loop {other}"),
     }

@@ -27,13 +27,15 @@ mod start;
 mod sys;
 mod table;
 
+use std::process::ExitCode;
+
 use self::arguments::Wanted;
 use self::cores::Cores;
 use self::machine::Machine;
 use self::peer::Program;
 use self::report::{Report, note};
 
-fn main() {
+fn main() -> ExitCode {
     // Cargo adds `--bench`.
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     if let [word, rest @ ..] = words.as_slice()
@@ -41,7 +43,13 @@ fn main() {
     {
         loops::run(rest);
     }
-    let wanted = Wanted::of(&words).unwrap_or_else(|complaint| panic!("{complaint}"));
+    let wanted = match Wanted::of(&words) {
+        Ok(wanted) => wanted,
+        Err(complaint) => {
+            note(&complaint);
+            return ExitCode::FAILURE;
+        }
+    };
     let (mut peers, mut skipped) = (Vec::new(), Vec::new());
     for (name, built) in xtask::peers::built().unwrap_or_else(|error| panic!("{error:#}")) {
         match built {
@@ -50,7 +58,7 @@ fn main() {
         }
     }
     let cores = Cores::of_machine();
-    let mut report = Report::begin(&words, Machine::this(&cores), skipped);
+    let mut report = Report::begin(&words, wanted.rounds, Machine::this(&cores), skipped);
     for scenario in &wanted.scenarios {
         let title = scenario.title(wanted.records);
         note(&format!("{}: {title}", scenario.name));
@@ -58,4 +66,5 @@ fn main() {
         report.add(scenario.name, &title, scenario.cores(&cores).told(), outcome);
     }
     report.end();
+    ExitCode::SUCCESS
 }

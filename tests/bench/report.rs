@@ -41,6 +41,7 @@ pub(crate) struct Report {
     command: String,
     /// Seconds since 1970.
     begun_s: u64,
+    rounds: usize,
     machine: Machine,
     /// Who could not take part, and why.
     skipped: Vec<String>,
@@ -51,7 +52,7 @@ pub(crate) struct Report {
 
 impl Report {
     /// Begins one, and prints what is measured on.
-    pub(crate) fn begin(words: &[String], machine: Machine, skipped: Vec<String>) -> Self {
+    pub(crate) fn begin(words: &[String], rounds: usize, machine: Machine, skipped: Vec<String>) -> Self {
         let begun_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let folder = workspace::target_dir().join("bench");
         if let Err(error) = std::fs::create_dir_all(&folder) {
@@ -62,7 +63,15 @@ impl Report {
         for line in &skipped {
             println!("\nSKIPPED {line}");
         }
-        Self { command, begun_s, machine, skipped, scenarios: Vec::new(), path: folder.join(format!("{begun_s}.json")) }
+        Self {
+            command,
+            begun_s,
+            rounds,
+            machine,
+            skipped,
+            scenarios: Vec::new(),
+            path: folder.join(format!("{begun_s}.json")),
+        }
     }
 
     /// Takes a scenario in, and prints its tables.

@@ -25,6 +25,7 @@ enum Kind {
     /// The same, on whatever cores there are.
     ReadingFree(Shape),
     Copying(Shape),
+    Summing(Shape),
     Decoding(decoding::Format, Shape),
     Growth(Shape),
     Latency,
@@ -37,7 +38,7 @@ const BASE: Shape = Shape { value_bytes: 100, codec: "none", partitions: 6, batc
 const LARGE: Shape = Shape { value_bytes: 1_000, records: 1_440_000, ..BASE };
 
 /// All there are: the base, each axis by itself, then what is no race.
-pub(crate) const ALL: [Scenario; 19] = [
+pub(crate) const ALL: [Scenario; 20] = [
     Scenario { name: "base", kind: Kind::Reading(BASE) },
     Scenario { name: "1KB", kind: Kind::Reading(LARGE) },
     Scenario { name: "lz4", kind: Kind::Reading(Shape { codec: "lz4", ..BASE }) },
@@ -50,6 +51,7 @@ pub(crate) const ALL: [Scenario; 19] = [
     Scenario { name: "free", kind: Kind::ReadingFree(BASE) },
     Scenario { name: "1KB-free", kind: Kind::ReadingFree(LARGE) },
     Scenario { name: "copy", kind: Kind::Copying(Shape { records: 1_440_000, ..BASE }) },
+    Scenario { name: "sum", kind: Kind::Summing(BASE) },
     Scenario { name: "json", kind: Kind::Decoding(decoding::Format::Json, BASE) },
     Scenario { name: "avro", kind: Kind::Decoding(decoding::Format::Avro, BASE) },
     Scenario { name: "growth", kind: Kind::Growth(Shape { records: 10_000_000, ..BASE }) },
@@ -85,6 +87,7 @@ impl Scenario {
         match &self.kind {
             Kind::Reading(shape) | Kind::ReadingFree(shape) => told(shape),
             Kind::Copying(shape) => format!("each record copied to another topic; {}", told(shape)),
+            Kind::Summing(shape) => format!("a field of each record read as JSON; {}", told(shape)),
             Kind::Decoding(format, shape) => format!("{}; {}", format.told(), told(shape)),
             Kind::Growth(shape) => format!("more and more of them; in the end {}", told(shape)),
             Kind::Latency => latency::told(),
@@ -97,8 +100,8 @@ impl Scenario {
     pub(crate) fn cores(&self, cores: &Cores) -> Cores {
         match &self.kind {
             Kind::ReadingFree(_) => cores.free(),
-            Kind::Reading(_) | Kind::Copying(_) | Kind::Decoding(..) | Kind::Growth(_) => cores.clone(),
-            Kind::Latency | Kind::Idle | Kind::Start => cores.clone(),
+            Kind::Reading(_) | Kind::Copying(_) | Kind::Summing(_) | Kind::Decoding(..) => cores.clone(),
+            Kind::Growth(_) | Kind::Latency | Kind::Idle | Kind::Start => cores.clone(),
         }
     }
 
@@ -120,6 +123,7 @@ impl Scenario {
         match &self.kind {
             Kind::Reading(shape) | Kind::ReadingFree(shape) => reading::measure(&stage, &shape.with(records)),
             Kind::Copying(shape) => copying::measure(&stage, &shape.with(records)),
+            Kind::Summing(shape) => decoding::sum(&stage, &shape.with(records)),
             Kind::Decoding(format, shape) => decoding::measure(&stage, *format, &shape.with(records)),
             Kind::Growth(shape) => growth::measure(&stage, &shape.with(records)),
             Kind::Latency => latency::measure(&stage),

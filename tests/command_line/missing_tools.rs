@@ -17,7 +17,7 @@ case "$1" in
 build)
     folder="$CARGO_TARGET_DIR/plugins/wasm32-wasip2/plugin"
     /bin/mkdir -p "$folder"
-    for name in asker caller copy count echo forger http_post mirror mischief noop noop_records postgres route validate witness; do : > "$folder/gristmill_$name.wasm"; done;;
+    for name in asker caller copy count echo forger http_post mirror mischief noop noop_records postgres route sum validate witness; do : > "$folder/gristmill_$name.wasm"; done;;
 test)
     echo "     Running tidy/main.rs (target/debug/deps/tidy-0123456789abcdef)" >&2
     echo "test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.05s";;

@@ -26,6 +26,7 @@ const PACKAGES: &[&str] = &[
     "gristmill-noop-records",
     "gristmill-postgres",
     "gristmill-route",
+    "gristmill-sum",
     "gristmill-validate",
     "gristmill-witness",
 ];
