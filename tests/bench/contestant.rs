@@ -28,8 +28,8 @@ enum Kind {
     Host {
         /// The section of the plugin, and what comes behind it.
         plugin: String,
-        /// How long a batch waits for more.
-        max_wait: String,
+        /// How batches are made, beside the number of their records.
+        batch: String,
     },
     Peer(Program),
 }
@@ -39,13 +39,13 @@ impl Contestant {
     pub(crate) fn gristmill(name: &str, package: &str, instances: &str, sections: &str) -> Self {
         let path = plugin(package).display().to_string();
         let plugin = format!("path = {path:?}\ninstances = {instances:?}\n{sections}");
-        Self { name: name.to_owned(), kind: Kind::Host { plugin, max_wait: "200ms".to_owned() } }
+        Self { name: name.to_owned(), kind: Kind::Host { plugin, batch: "max_wait = \"200ms\"".to_owned() } }
     }
 
-    /// The same, with batches that wait so long for more.
-    pub(crate) fn waiting(mut self, wait: &str) -> Self {
-        if let Kind::Host { max_wait, .. } = &mut self.kind {
-            *max_wait = wait.to_owned();
+    /// The same, with batches that are made so.
+    pub(crate) fn batching(mut self, lines: &str) -> Self {
+        if let Kind::Host { batch, .. } = &mut self.kind {
+            *batch = lines.to_owned();
         }
         self
     }
@@ -58,7 +58,7 @@ impl Contestant {
     /// Starts it on all that is in a topic, as a new group.
     pub(crate) fn start(&self, course: &Course, group: &str) -> Running {
         match &self.kind {
-            Kind::Host { plugin, max_wait } => Running::Host(Box::new(host::start(course, group, max_wait, plugin))),
+            Kind::Host { plugin, batch } => Running::Host(Box::new(host::start(course, group, batch, plugin))),
             Kind::Peer(program) => Running::Peer(program.start(course, group)),
         }
     }

@@ -79,7 +79,7 @@ pub(crate) fn sum(stage: &Stage<'_>, shape: &Shape) -> Outcome {
 }
 
 /// A topic with such values.
-fn load(stage: &Stage<'_>, format: Format, shape: &Shape) -> Course {
+pub(crate) fn load(stage: &Stage<'_>, format: Format, shape: &Shape) -> Course {
     let bootstrap = stage.bootstrap();
     let topic = unique("bench");
     create_topic(&bootstrap, &topic, shape.partitions);

@@ -28,7 +28,7 @@ pub(crate) fn measure(stage: &Stage<'_>, shape: &Shape) -> Outcome {
         outcome.tables.push(costs(&course, &contestants, &last));
         outcome.runs.extend(last.iter().cloned());
     }
-    outcome.tables.extend(contestants.iter().map(|contestant| memory(contestant, &last)));
+    outcome.tables.push(memory(&contestants, &last));
     outcome
 }
 
@@ -42,13 +42,18 @@ fn costs(course: &Course, contestants: &[Contestant], runs: &[Run]) -> Table {
     table
 }
 
-/// Memory in the last round, on the way.
-fn memory(contestant: &Contestant, runs: &[Run]) -> Table {
-    let mut table = Table::new(&format!("MiB resident: {}", contestant.name), 1, Columns::Spread);
-    let own: Vec<&Run> = runs.iter().filter(|run| run.contestant == contestant.name).collect();
-    for place in 0..own.iter().map(|run| run.looks.len()).max().unwrap_or_default() {
-        let looks = own.iter().filter_map(|run| run.looks.get(place));
-        table.add(&format!("look {}", place + 1), looks.map(|look| look.resident_mib).collect());
+/// Memory on the way to the end: at each look the median of the rounds.
+fn memory(contestants: &[Contestant], runs: &[Run]) -> Table {
+    let mut table = Table::new("MiB resident when so many tenths were committed", 0, Columns::Steps);
+    for contestant in contestants {
+        let own: Vec<&Run> = runs.iter().filter(|run| run.contestant == contestant.name).collect();
+        let steps = own.iter().map(|run| run.looks.len()).min().unwrap_or_default();
+        let at = |step: usize| {
+            let mut looks: Vec<f64> = own.iter().map(|run| run.looks[step].resident_mib).collect();
+            looks.sort_by(f64::total_cmp);
+            looks[looks.len() / 2]
+        };
+        table.add(&contestant.name, (0..steps).map(at).collect());
     }
     table
 }

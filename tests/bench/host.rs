@@ -11,12 +11,13 @@ use crate::course::Course;
 /// How long it may take to end.
 const END_WITHIN: Duration = Duration::from_secs(60);
 
-/// Starts it on all that is in a topic, as a new group. `plugin` is its section of the configuration, and whatever comes behind it.
-pub(crate) fn start(course: &Course, group: &str, max_wait: &str, plugin: &str) -> Host {
-    let Course { bootstrap, topic, batch, .. } = course;
+/// Starts it on all that is in a topic, as a new group. `batch` is more of that section of the configuration, `plugin` that section, and
+/// whatever comes behind it.
+pub(crate) fn start(course: &Course, group: &str, batch: &str, plugin: &str) -> Host {
+    let Course { bootstrap, topic, batch: records, .. } = course;
     Host::run(&format!(
         "[kafka]\nbootstrap_servers = {bootstrap:?}\ngroup_id = {group:?}\ntopics = [{topic:?}]\n\
-         auto_offset_reset = \"earliest\"\n[batch]\nmax_records = {batch}\nmax_wait = {max_wait:?}\n\
+         auto_offset_reset = \"earliest\"\n[batch]\nmax_records = {records}\n{batch}\n\
          [plugin]\n{plugin}"
     ))
 }

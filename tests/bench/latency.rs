@@ -34,7 +34,7 @@ pub(crate) fn measure(stage: &Stage<'_>) -> Outcome {
     let raw = Contestant::peer("librdkafka's batch loop, batches of 1", Program::own("loop"));
     let hosts = WAITS.map(|wait| {
         let name = format!("gristmill, max_wait = {wait}");
-        Contestant::gristmill(&name, "gristmill-noop", "reuse", "").waiting(wait)
+        Contestant::gristmill(&name, "gristmill-noop", "reuse", "").batching(&format!("max_wait = {wait:?}"))
     });
     let raw_and_hosts = std::iter::once((raw, 1)).chain(hosts.map(|host| (host, 10_000)));
     for (contestant, batch) in raw_and_hosts {

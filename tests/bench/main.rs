@@ -14,6 +14,7 @@ mod group;
 mod growth;
 mod host;
 mod idle;
+mod lanes;
 mod latency;
 mod loops;
 mod machine;

@@ -9,7 +9,7 @@ use crate::course::{Course, Shape};
 use crate::peer::Program;
 use crate::race::Track;
 use crate::report::Outcome;
-use crate::{copying, decoding, growth, idle, latency, reading, start};
+use crate::{copying, decoding, growth, idle, lanes, latency, reading, start};
 
 /// One scenario.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +26,8 @@ enum Kind {
     ReadingFree(Shape),
     Copying(Shape),
     Summing(Shape),
+    /// On whatever cores there are.
+    Lanes(Shape),
     Decoding(decoding::Format, Shape),
     Growth(Shape),
     Latency,
@@ -38,7 +40,7 @@ const BASE: Shape = Shape { value_bytes: 100, codec: "none", partitions: 6, batc
 const LARGE: Shape = Shape { value_bytes: 1_000, records: 1_440_000, ..BASE };
 
 /// All there are: the base, each axis by itself, then what is no race.
-pub(crate) const ALL: [Scenario; 20] = [
+pub(crate) const ALL: [Scenario; 21] = [
     Scenario { name: "base", kind: Kind::Reading(BASE) },
     Scenario { name: "1KB", kind: Kind::Reading(LARGE) },
     Scenario { name: "lz4", kind: Kind::Reading(Shape { codec: "lz4", ..BASE }) },
@@ -52,6 +54,7 @@ pub(crate) const ALL: [Scenario; 20] = [
     Scenario { name: "1KB-free", kind: Kind::ReadingFree(LARGE) },
     Scenario { name: "copy", kind: Kind::Copying(Shape { records: 1_440_000, ..BASE }) },
     Scenario { name: "sum", kind: Kind::Summing(BASE) },
+    Scenario { name: "lanes", kind: Kind::Lanes(Shape { records: 432_000, batch: 1_000, ..BASE }) },
     Scenario { name: "json", kind: Kind::Decoding(decoding::Format::Json, BASE) },
     Scenario { name: "avro", kind: Kind::Decoding(decoding::Format::Avro, BASE) },
     Scenario { name: "growth", kind: Kind::Growth(Shape { records: 10_000_000, ..BASE }) },
@@ -88,6 +91,7 @@ impl Scenario {
             Kind::Reading(shape) | Kind::ReadingFree(shape) => told(shape),
             Kind::Copying(shape) => format!("each record copied to another topic; {}", told(shape)),
             Kind::Summing(shape) => format!("a field of each record read as JSON; {}", told(shape)),
+            Kind::Lanes(shape) => format!("{}; {}", lanes::told(), told(shape)),
             Kind::Decoding(format, shape) => format!("{}; {}", format.told(), told(shape)),
             Kind::Growth(shape) => format!("more and more of them; in the end {}", told(shape)),
             Kind::Latency => latency::told(),
@@ -99,7 +103,7 @@ impl Scenario {
     /// Where its processes run, of these processors.
     pub(crate) fn cores(&self, cores: &Cores) -> Cores {
         match &self.kind {
-            Kind::ReadingFree(_) => cores.free(),
+            Kind::ReadingFree(_) | Kind::Lanes(_) => cores.free(),
             Kind::Reading(_) | Kind::Copying(_) | Kind::Summing(_) | Kind::Decoding(..) => cores.clone(),
             Kind::Growth(_) | Kind::Latency | Kind::Idle | Kind::Start => cores.clone(),
         }
@@ -124,6 +128,7 @@ impl Scenario {
             Kind::Reading(shape) | Kind::ReadingFree(shape) => reading::measure(&stage, &shape.with(records)),
             Kind::Copying(shape) => copying::measure(&stage, &shape.with(records)),
             Kind::Summing(shape) => decoding::sum(&stage, &shape.with(records)),
+            Kind::Lanes(shape) => lanes::measure(&stage, &shape.with(records)),
             Kind::Decoding(format, shape) => decoding::measure(&stage, *format, &shape.with(records)),
             Kind::Growth(shape) => growth::measure(&stage, &shape.with(records)),
             Kind::Latency => latency::measure(&stage),

@@ -13,6 +13,8 @@ pub(crate) enum Columns {
     Spread,
     /// The same, and each median as a share of the first.
     AgainstFirst,
+    /// Every figure, in the order of the steps that they belong to.
+    Steps,
     /// Median, the 99th of a hundred, and most.
     Tail,
 }
@@ -57,16 +59,20 @@ impl Table {
 
     /// As markdown.
     pub(crate) fn markdown(&self) -> String {
-        let heads: &[&str] = match self.columns {
-            Columns::Spread => &["median", "least", "most"],
-            Columns::AgainstFirst => &["median", "least", "most", "of the first"],
-            Columns::Tail => &["median", "99 of 100 within", "most"],
+        let heads: Vec<String> = match self.columns {
+            Columns::Spread => ["median", "least", "most"].map(str::to_owned).into(),
+            Columns::AgainstFirst => ["median", "least", "most", "of the first"].map(str::to_owned).into(),
+            Columns::Tail => ["median", "99 of 100 within", "most"].map(str::to_owned).into(),
+            Columns::Steps => (1..=self.rows.iter().map(|row| row.figures.len()).max().unwrap_or_default())
+                .map(|step| step.to_string())
+                .collect(),
         };
         let mut text = format!("| {} | {} |\n|{}\n", self.what, heads.join(" | "), " --- |".repeat(heads.len() + 1));
         let first = self.rows.first().map_or(0.0, |row| row.median);
         for row in &self.rows {
             let shown = |figure| grouped(figure, self.digits);
             let cells = match self.columns {
+                Columns::Steps => row.figures.iter().copied().map(shown).collect(),
                 Columns::Spread => vec![shown(row.median), shown(row.least), shown(row.most)],
                 Columns::AgainstFirst => {
                     vec![shown(row.median), shown(row.least), shown(row.most), format!("{:.2}", row.median / first)]
