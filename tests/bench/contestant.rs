@@ -95,7 +95,7 @@ impl Running {
     }
 
     /// Ends it, and fails unless it has read all that is in the topic, each record once and as it was put there.
-    pub(crate) fn end(self, course: &Course) {
+    pub(crate) fn end(self, course: &Course, name: &str) {
         match self {
             Self::Host(host) => host::end(*host, course.records()),
             Self::Peer(peer) => {
@@ -104,7 +104,7 @@ impl Running {
                     course.values.map(|values| format!("{} {} {}", course.records(), values.bytes, values.sum));
                 assert!(
                     expected.is_none_or(|expected| expected == said),
-                    "it read {said}; there is {:?}",
+                    "{name} read {said}; there is {:?}",
                     course.values
                 );
                 peer.end();

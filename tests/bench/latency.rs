@@ -59,7 +59,7 @@ fn latencies(stage: &Stage<'_>, contestant: &Contestant, batch: usize) -> Vec<Du
     let sender = std::thread::spawn(move || send(&bootstrap, &topic));
     let committed = commits(&group);
     let Ok(sent) = sender.join() else { panic!("the records could not be sent") };
-    running.end(&course);
+    running.end(&course, &contestant.name);
     sent.iter().zip(committed).map(|(sent, committed)| committed.saturating_duration_since(*sent)).collect()
 }
 

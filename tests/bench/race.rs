@@ -83,7 +83,7 @@ fn run(track: &Track<'_>, contestant: &Contestant, round: usize) -> Run {
     let cost = meter.read();
     let (_, resident_most_mib) = resident_mib(running.process_id());
     let load_average = load_average();
-    running.end(course);
+    running.end(course, &contestant.name);
     assert_eq!(group.committed(), course.loaded.end_offsets(), "{} went on committing", contestant.name);
     Run {
         contestant: contestant.name.clone(),

@@ -35,7 +35,7 @@ pub(crate) fn measure(stage: &Stage<'_>) -> Outcome {
                 let running = stage.cores.measured(|| contestant.start(&course, &unique("bench-group")));
                 running.wait_until_assigned();
                 taken.push(begun.elapsed().as_secs_f64() * 1e3);
-                running.end(&course);
+                running.end(&course, package);
             }
         }
         note(package);
