@@ -95,18 +95,44 @@ fn without_java_and_maven_the_suite_that_wants_them_is_named_as_skipped() {
     let machine = Machine::new();
     let (code, printed) = machine.xtask(&["test"]);
     assert!(printed.contains(&format!("SKIPPED end_to_end: {JAVA}; {MAVEN}\n")), "{printed}");
-    // The other suites in one call, the doc tests in another.
-    assert!(printed.ends_with("2 passed, 0 failed, 1 skipped\n"), "{printed}");
+    // The other suites in one call, the doc tests in another. The counts are skipped as well.
+    assert!(printed.ends_with("2 passed, 0 failed, 2 skipped\n"), "{printed}");
     assert_eq!(code, Some(0), "{printed}");
     let asked = machine.asked();
     assert!(asked.contains("--test tidy") && !asked.contains("end_to_end"), "{asked}");
 }
 
 #[test]
+fn without_valgrind_the_counts_are_named_as_skipped() {
+    let (code, printed) = Machine::new().xtask(&["test"]);
+    assert!(printed.contains("SKIPPED counts: valgrind is missing: apt-get install valgrind\n"), "{printed}");
+    assert_eq!(code, Some(0), "{printed}");
+    let (code, printed) = Machine::new().xtask(&["count"]);
+    assert!(printed.contains("valgrind is missing: apt-get install valgrind"), "{printed}");
+    assert_eq!(code, Some(1), "{printed}");
+}
+
+#[test]
+fn a_hot_path_that_takes_more_instructions_than_are_written_down_fails_unless_another_compiler_made_it() {
+    let written = fs::read_to_string(workspace::root().join("tests/counted/figures.txt")).unwrap();
+    let this = format!("#!/bin/sh\necho '{}'\n", written.lines().next().unwrap());
+    let other = "#!/bin/sh\necho rustc 0.0.0\n";
+    for (instructions, compiler, ends) in [(1, &*this, 0), (1_000_000, &this, 1), (1_000_000, other, 0)] {
+        // So many for each record of each batch, whose number stands last.
+        let count = format!("echo \"==1== Collected : $((batches * 10000 * {instructions}))\" >&2");
+        let valgrind = format!("#!/bin/sh\nfor batches; do :; done\n{count}\n");
+        let machine = Machine::new().with("valgrind", &valgrind).with("rustc", compiler);
+        let (code, printed) = machine.xtask(&["count"]);
+        assert!(printed.contains(&format!("{instructions}.0 instructions per record")), "{printed}");
+        assert_eq!(code, Some(ends), "{printed}");
+    }
+}
+
+#[test]
 fn a_skipped_suite_fails_the_strict_form() {
     let (code, printed) = Machine::new().xtask(&["test", "--all"]);
     assert!(printed.contains(&format!("SKIPPED end_to_end: {JAVA}; {MAVEN}\n")), "{printed}");
-    assert!(printed.ends_with("2 passed, 0 failed, 1 skipped\n"), "{printed}");
+    assert!(printed.ends_with("2 passed, 0 failed, 2 skipped\n"), "{printed}");
     assert_eq!(code, Some(1), "{printed}");
 }
 
