@@ -85,6 +85,38 @@ fn headers_keep_their_order_repetitions_nulls_and_odd_names() {
     assert_eq!(member.seen[1].facts.bytes, 1 + bytes as u64 + overhead);
 }
 
+/// Whether a record has headers is told by a byte behind its value, in most cases. Values of many sizes put that byte everywhere in a
+/// page, and some end like what stands there.
+#[test]
+fn every_record_has_its_own_headers_and_no_others_wherever_its_value_ends() {
+    const RECORDS: usize = 3_000;
+    let cluster = cluster("orders", 1);
+    let one: Headers<'_> = &[(b"name", Some(b"value"))];
+    let empty: Headers<'_> = &[(b"", None)];
+    let zeros = vec![0_u8; RECORDS];
+    let expected = |number: usize| {
+        let headers = [&[], one, &[], empty, &[], &[], one][number % 7];
+        let value = match number % 11 {
+            0 => None,
+            1 => Some(&zeros[..0]),
+            _ => Some(&zeros[..number % 301]),
+        };
+        (headers, value)
+    };
+    for number in 0..RECORDS {
+        let (headers, value) = expected(number);
+        let record = MockRecord { headers, value, ..MockRecord::default() };
+        cluster.produce("orders", record).expect("accepted");
+    }
+    cluster.flush().expect("acknowledged");
+    let mut member = Member::start(settings(&cluster, "ends", &["orders"]));
+    member.until("all records came", |member| member.seen.len() == RECORDS);
+    for (number, seen) in member.seen.iter().enumerate() {
+        let (headers, value) = expected(number);
+        assert_eq!((headers_of(&seen.body).as_slice(), seen.body.value()), (headers, value), "record {number}");
+    }
+}
+
 #[test]
 fn rule_11_headers_are_not_touched_when_nobody_wants_them() {
     let cluster = cluster("orders", 1);

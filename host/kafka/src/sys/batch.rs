@@ -10,6 +10,13 @@ use rdkafka_sys as rd;
 use super::{Code, check, text};
 use crate::arena::Timestamp;
 
+/// True for a librdkafka whose source was read for where it leaves values. With another one nothing breaks, but it has to be looked at:
+/// `rd_kafka_msgset_reader_msg_v2` in `rdkafka_msgset_reader.c`.
+const VALUES_IN_PLACE: bool = rd::RD_KAFKA_VERSION == 0x02_0c_01_ff;
+
+/// Bytes of the smallest page there is.
+const PAGE_BYTES: usize = 4096;
+
 /// Records that came out of one queue. Dropping it frees them and lets go of the network buffers they pin.
 pub(crate) struct Batch<'queue> {
     messages: Vec<*mut rd::rd_kafka_message_t>,
@@ -121,9 +128,28 @@ impl<'batch> Message<'batch> {
         (epoch >= 0).then_some(epoch)
     }
 
-    /// Calls `visit` with the name and value of each header in order. Costs a parse of the headers, also when there are
-    /// none (measured: 82–99 ns).
+    /// True where the record has no headers for certain. False says nothing.
+    ///
+    /// librdkafka parses also where there are none, with two allocations (measured: 82–99 ns, a fifth of what a record of 100 bytes
+    /// cost the whole process). It leaves values where they came, though, in the brokers' own layout, and there the number of
+    /// headers follows the value: the byte behind it tells. Not so where a value has no place in that layout: the empty one is
+    /// elsewhere, and a record without a leader epoch may be in an older one.
+    fn lacks_headers(self) -> bool {
+        let value = self.0.payload.cast::<u8>();
+        if !VALUES_IN_PLACE || value.is_null() || self.0.len == 0 || self.leader_epoch().is_none() {
+            return false;
+        }
+        let behind = value.wrapping_add(self.0.len);
+        // SAFETY: the record goes on behind its value in the same buffer, which lives as long as the message. Where a broker cut it
+        // off there, the byte is somebody else's, but on a page of ours, and whatever it is says nothing wrong about such a record.
+        !behind.addr().is_multiple_of(PAGE_BYTES) && unsafe { behind.read() } == 0
+    }
+
+    /// Calls `visit` with the name and value of each header in order.
     pub(crate) fn for_each_header(self, mut visit: impl FnMut(&'batch [u8], Option<&'batch [u8]>)) {
+        if self.lacks_headers() {
+            return;
+        }
         let mut headers = std::ptr::null_mut();
         // SAFETY: the headers belong to the message and live as long as it does; name and value as `get_all` gives them.
         unsafe {
@@ -149,4 +175,15 @@ impl<'batch> Message<'batch> {
 unsafe fn bytes<'a>(start: *const u8, length: usize) -> Option<&'a [u8]> {
     // SAFETY: the caller's promise.
     (!start.is_null()).then(|| unsafe { std::slice::from_raw_parts(start, length) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A new one has to be read first, see there.
+    #[test]
+    fn librdkafka_is_the_one_that_was_read_for_where_it_leaves_values() {
+        const { assert!(VALUES_IN_PLACE) };
+    }
 }
