@@ -12,6 +12,8 @@ use std::time::Duration;
 
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(end_on_panic));
+    // Before there are threads. Another allocator than glibc's does as it likes.
+    gristmill_kafka::keep_freed_memory();
     ExitCode::from(gristmill::cli::main())
 }
 

@@ -77,3 +77,4 @@ pub use reading::{ReadError, TopicReader};
 pub use settings::{ClientProperties, ConsumerSettings, RangePolicy, ResetPolicy, SettingsError};
 pub use statistics::{BrokerStatistics, PartitionStatistics, Statistics};
 pub use subscription::{TOPIC_CHARS_MAX, TopicFault, check_pattern, check_topic, is_pattern};
+pub use sys::keep_freed_memory;

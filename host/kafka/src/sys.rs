@@ -1,13 +1,17 @@
-//! The only unsafe code of this crate: librdkafka's C functions behind small safe types.
+//! The only unsafe code of this crate: librdkafka's C functions behind small safe types, and one of the C library's.
 //!
 //! Decides nothing. Every type here owns what it wraps and frees it once; a [`Queue`] keeps its client alive, and a
 //! [`Batch`] borrows the queue it came from, so the order in which librdkafka wants things destroyed is the only order
 //! that compiles: records, then queues, then the client.
-#![expect(unsafe_code, reason = "librdkafka is a C library; this module and its children are its only users")]
+#![expect(
+    unsafe_code,
+    reason = "librdkafka is a C library, as malloc is; this module and its children are its only users"
+)]
 
 mod batch;
 mod client;
 mod event;
+mod freed;
 mod list;
 mod mock;
 mod producer;
@@ -16,6 +20,7 @@ mod queue;
 pub(crate) use batch::{Batch, Message};
 pub(crate) use client::{Client, ClientKind, LogSink, Protocol, Watermark, check_value};
 pub(crate) use event::ClientEvent;
+pub use freed::keep_freed_memory;
 pub(crate) use list::{List, Row};
 pub(crate) use mock::Mock;
 pub(crate) use producer::{PARTITION_ANY, Producible, ProducibleHeader};
