@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use gristmill_kafka::{Lease, RecordBody};
 
-/// One record. Cheap to clone.
+/// One record. Cheap to clone. As large as what the Kafka edge gives, so that a list of those becomes one of these in its place.
 #[derive(Clone, Debug)]
-pub(crate) struct Body {
-    pub(crate) original: RecordBody,
-    decoded: Option<Arc<Decoded>>,
+pub(crate) struct Body(Kept);
+
+#[derive(Clone, Debug)]
+enum Kept {
+    AsRead(RecordBody),
+    Decoded(Arc<(RecordBody, Decoded)>),
 }
 
 /// What decoding made of a record.
@@ -29,28 +32,53 @@ pub(crate) struct Decoded {
 impl Body {
     /// A record that goes to the plugin as it is.
     pub(crate) fn raw(original: RecordBody) -> Self {
-        Self { original, decoded: None }
+        Self(Kept::AsRead(original))
     }
 
     /// A record of which something was made.
     pub(crate) fn decoded(original: RecordBody, decoded: Decoded) -> Self {
-        Self { original, decoded: Some(Arc::new(decoded)) }
+        Self(Kept::Decoded(Arc::new((original, decoded))))
+    }
+
+    /// The record as it was read.
+    pub(crate) fn original(&self) -> &RecordBody {
+        match &self.0 {
+            Kept::AsRead(original) => original,
+            Kept::Decoded(both) => &both.0,
+        }
+    }
+
+    fn made(&self) -> Option<&Decoded> {
+        match &self.0 {
+            Kept::AsRead(_) => None,
+            Kept::Decoded(both) => Some(&both.1),
+        }
     }
 
     /// The key that the plugin gets.
     pub(crate) fn key(&self) -> Option<&[u8]> {
-        let decoded = self.decoded.as_ref().and_then(|decoded| decoded.key.as_deref());
-        decoded.or_else(|| self.original.key())
+        let decoded = self.made().and_then(|made| made.key.as_deref());
+        decoded.or_else(|| self.original().key())
     }
 
     /// The value that the plugin gets.
     pub(crate) fn value(&self) -> Option<&[u8]> {
-        let decoded = self.decoded.as_ref().and_then(|decoded| decoded.value.as_deref());
-        decoded.or_else(|| self.original.value())
+        let decoded = self.made().and_then(|made| made.value.as_deref());
+        decoded.or_else(|| self.original().value())
     }
 
     /// Why it could not be decoded.
     pub(crate) fn failure(&self) -> Option<&str> {
-        self.decoded.as_ref()?.failure.as_deref()
+        self.made()?.failure.as_deref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_takes_no_more_room_than_what_the_kafka_edge_gives() {
+        assert_eq!(size_of::<Body>(), size_of::<RecordBody>());
     }
 }

@@ -102,7 +102,7 @@ fn outgoing(record: EmittedRecord, sink: &Sink, sources: &[Record<Body>], digest
     let mut added = Vec::new();
     if sink.provenance {
         let source = source.and_then(|index| sources.get(index as usize));
-        if let Some(original) = source.map(|record| &record.body.original) {
+        if let Some(original) = source.map(|record| record.body.original()) {
             added.push(OutgoingHeader::text(TOPIC, &**original.topic()));
             added.push(OutgoingHeader::text(PARTITION, original.partition().to_string()));
             added.push(OutgoingHeader::text(OFFSET, original.offset().to_string()));

@@ -19,7 +19,7 @@ impl BatchSource for KafkaBatch {
 
     fn record(&self, index: usize) -> RecordView<'_> {
         let body = &self.records[index].body;
-        let original = &body.original;
+        let original = body.original();
         RecordView {
             topic: original.topic(),
             partition: original.partition(),
@@ -35,6 +35,6 @@ impl BatchSource for KafkaBatch {
     }
 
     fn headers<'a>(&'a self, index: usize, headers: &mut Vec<HeaderView<'a>>) {
-        headers.extend(self.records[index].body.original.headers().map(|(name, value)| HeaderView { name, value }));
+        headers.extend(self.records[index].body.original().headers().map(|(name, value)| HeaderView { name, value }));
     }
 }

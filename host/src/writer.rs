@@ -81,7 +81,7 @@ impl Writer {
             return None;
         }
         let writing = self.under_way.remove(&id)?;
-        let letter = writing.letters.get(failure.record).map(|letter| &letter.record.original);
+        let letter = writing.letters.get(failure.record).map(|letter| letter.record.original());
         let what = letter.map_or_else(
             || "a record that the plugin emitted".to_owned(),
             |it| format!("the dead letter of {}/{} {}", it.topic(), it.partition(), it.offset()),
@@ -103,7 +103,7 @@ impl Writer {
         let mut outgoing: Vec<Outgoing> = Vec::with_capacity(writing.letters.len() + writing.emitted.len());
         for letter in &mut writing.letters {
             let Some(topic) = &self.letters else { return };
-            match dead_letter::dead_letter(&letter.record.original, &letter.failure, topic, letter.cut) {
+            match dead_letter::dead_letter(letter.record.original(), &letter.failure, topic, letter.cut) {
                 Ok(made) => {
                     letter.cut = made.cut;
                     outgoing.push(made.outgoing);
@@ -182,7 +182,7 @@ pub(crate) fn error_of(failure: &ProduceFailure, what: &str, topic: &str) -> Pro
 /// it is there.
 fn tell_pointers(letters: &[Letter]) {
     let mut pointers = letters.iter().filter(|letter| letter.cut >= Cut::Value);
-    let Some(first) = pointers.next().map(|letter| &letter.record.original) else { return };
+    let Some(first) = pointers.next().map(|letter| letter.record.original()) else { return };
     let (topic, partition, offset) = (first.topic(), first.partition(), first.offset());
     let dead_letters = 1 + pointers.count() as u64;
     warn!(dead_letters, %topic, partition, offset, "dead letters are short of values and headers, which are too large for their topic; they say where these lie");

@@ -15,7 +15,7 @@ impl Observer {
         for (facts, body) in records.iter().filter(|(facts, _)| facts.undecodable) {
             let reason = body.failure().unwrap_or_default();
             if self.status.note_undecodable(facts, reason) {
-                let (topic, partition, offset) = (body.original.topic(), facts.partition.number, facts.offset.0);
+                let (topic, partition, offset) = (body.original().topic(), facts.partition.number, facts.offset.0);
                 warn!(%topic, partition, offset, reason, "this record cannot be decoded; more of this partition are not mentioned until it is read again");
             }
         }
