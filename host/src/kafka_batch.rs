@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use gristmill_core::record::Record;
 use gristmill_guest::{BatchSource, HeaderView, RecordView, Timestamp};
+use gristmill_kafka::RECORD_OVERHEAD_BYTES;
 
 use crate::body::Body;
 
@@ -36,5 +37,11 @@ impl BatchSource for KafkaBatch {
 
     fn headers<'a>(&'a self, index: usize, headers: &mut Vec<HeaderView<'a>>) {
         headers.extend(self.records[index].body.original().headers().map(|(name, value)| HeaderView { name, value }));
+    }
+
+    fn about_bytes(&self) -> usize {
+        let bytes: u64 =
+            self.records.iter().map(|record| record.facts.bytes.saturating_sub(RECORD_OVERHEAD_BYTES)).sum();
+        usize::try_from(bytes).unwrap_or(0)
     }
 }

@@ -64,7 +64,7 @@ pub use grants::Grants;
 pub use gristmill_egress as egress;
 pub use inspect::{Import, Inspection, Producer, inspect};
 pub use limits::Limits;
-pub use lower::{BatchSource, HeaderView, NAMED_MAX, RecordView, Timestamp, positions};
+pub use lower::{BatchSource, HeaderView, NAMED_MAX, RecordView, Timestamp, Visit, positions};
 pub use panics::catches_panics;
 pub use plugin::{Digest, Instances, Plugin, PluginSettings};
 pub use shape::SHAPE_BOUNDS;

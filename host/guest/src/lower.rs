@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::bindings::types;
-pub use crate::view::{BatchSource, HeaderView, RecordView, Timestamp};
+pub use crate::view::{BatchSource, HeaderView, RecordView, Timestamp, Visit};
 
 /// Bytes that one record occupies in a guest at the least, beside what it points to: the contract's `kafka-record`.
 const RECORD_ROW_BYTES: u64 = 72;

@@ -17,7 +17,26 @@ pub trait BatchSource: Send {
 
     /// Appends the headers of the record at `index` to `headers`, in order.
     fn headers<'a>(&'a self, index: usize, headers: &mut Vec<HeaderView<'a>>);
+
+    /// Bytes of all keys, values and headers, or about as many: room for so many is made before they are copied.
+    fn about_bytes(&self) -> usize {
+        0
+    }
+
+    /// Calls `visit` with each record and its headers in order, until it gives `None`. It is part of what a batch is, so that what a
+    /// record takes is one call through a table, and not two.
+    fn visit<'a>(&'a self, visit: &mut Visit<'_, 'a>) -> Option<()> {
+        let mut headers = Vec::new();
+        (0..self.len()).try_for_each(|index| {
+            headers.clear();
+            self.headers(index, &mut headers);
+            visit(&self.record(index), &headers)
+        })
+    }
 }
+
+/// What is called with each record of a batch and its headers.
+pub type Visit<'v, 'a> = dyn FnMut(&RecordView<'a>, &[HeaderView<'a>]) -> Option<()> + 'v;
 
 /// One record, without its headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,6 +10,8 @@ use crate::view::{BatchSource, HeaderView, RecordView, Timestamp};
 const MAGIC: &[u8; 8] = b"gmbatch1";
 const RECORD_BYTES: usize = 48;
 const SOURCE_BYTES: usize = 16;
+/// Room for what nobody knows before: names of topics, and the rows of their partitions.
+const SPARE_BYTES: usize = 1024;
 
 /// A batch in two lists of bytes.
 pub(crate) struct PackedBatch {
@@ -23,13 +25,8 @@ impl PackedBatch {
     /// Packs a batch. `None`: it takes more than `bytes_max`, or more than 32 bits can count.
     pub(crate) fn of(batch: &dyn BatchSource, bytes_max: u64) -> Option<Self> {
         let bytes_max = usize::try_from(bytes_max.min(u64::from(NULL - 1))).unwrap_or(usize::MAX);
-        let mut packer = Packer::new(batch.len(), bytes_max);
-        let mut views = Vec::new();
-        for index in 0..batch.len() {
-            views.clear();
-            batch.headers(index, &mut views);
-            packer.add(&batch.record(index), &views)?;
-        }
+        let mut packer = Packer::new(batch.len(), batch.about_bytes(), bytes_max);
+        batch.visit(&mut |record, headers| packer.add(record, headers))?;
         packer.finish()
     }
 
@@ -51,11 +48,12 @@ struct Packer<'a> {
 }
 
 impl<'a> Packer<'a> {
-    fn new(records: usize, bytes_max: usize) -> Self {
-        let mut index = Vec::with_capacity(HEAD_BYTES + records * RECORD_BYTES);
+    fn new(records: usize, about_bytes: usize, bytes_max: usize) -> Self {
+        let mut index = Vec::with_capacity((HEAD_BYTES + records * RECORD_BYTES + SPARE_BYTES).min(bytes_max));
         index.extend_from_slice(MAGIC);
         index.resize(HEAD_BYTES, 0);
-        let data = DATA_MAGIC.to_vec();
+        let mut data = Vec::with_capacity(about_bytes.saturating_add(DATA_MAGIC.len() + SPARE_BYTES).min(bytes_max));
+        data.extend_from_slice(DATA_MAGIC);
         let (headers, sources, known) = (Vec::new(), Vec::new(), HashMap::new());
         Self { bytes_max, index, data, headers, sources, known, last: None }
     }
