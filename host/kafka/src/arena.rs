@@ -64,7 +64,8 @@ struct HeaderRow {
     value: u32,
 }
 
-/// One record: its chunk and its place there. Cheap to clone; the chunk stays as long as any of its records does.
+/// One record: its chunk and its place there. Cheap to clone; the chunk stays as long as any of its records does. What it tells is asked
+/// for each record that is handed over, in another crate, and so is compiled there.
 #[derive(Clone)]
 pub struct RecordBody {
     chunk: Arc<Chunk>,
@@ -72,42 +73,49 @@ pub struct RecordBody {
 }
 
 impl RecordBody {
+    #[inline]
     fn row(&self) -> &RecordRow {
         &self.chunk.rows[self.index as usize]
     }
 
     /// The topic's name as text; bytes that are not UTF-8 are replaced.
     #[must_use]
+    #[inline]
     pub fn topic(&self) -> &Arc<str> {
         &self.chunk.topics[self.row().topic as usize].text
     }
 
     /// The topic's name as it is.
     #[must_use]
+    #[inline]
     pub fn topic_bytes(&self) -> &[u8] {
         self.chunk.topics[self.row().topic as usize].raw.to_bytes()
     }
 
     /// The partition's number.
     #[must_use]
+    #[inline]
     pub fn partition(&self) -> i32 {
         self.row().partition
     }
 
     /// The record's offset.
     #[must_use]
+    #[inline]
     pub fn offset(&self) -> i64 {
         self.row().offset
     }
 
     /// When it was written.
     #[must_use]
+    #[inline]
     pub fn timestamp(&self) -> Timestamp {
         self.row().timestamp
     }
 
     /// The key; `None` is null, which is not the same as empty.
     #[must_use]
+    #[inline]
     pub fn key(&self) -> Option<&[u8]> {
         let row = self.row();
         self.chunk.bytes(row.start, row.key)
@@ -115,6 +123,7 @@ impl RecordBody {
 
     /// The value; `None` is null (a tombstone), which is not the same as empty.
     #[must_use]
+    #[inline]
     pub fn value(&self) -> Option<&[u8]> {
         let row = self.row();
         self.chunk.bytes(row.start + length(row.key), row.value)
@@ -122,6 +131,7 @@ impl RecordBody {
 
     /// The headers in order, names repeated where they were: each name as its bytes, which need not be UTF-8, and its
     /// value, where `None` is null. A name with a zero byte inside ends there: librdkafka gives no more of it.
+    #[inline]
     pub fn headers(&self) -> impl ExactSizeIterator<Item = (&[u8], Option<&[u8]>)> {
         let row = self.row();
         let from = row.headers_from as usize;
@@ -140,11 +150,13 @@ impl std::fmt::Debug for RecordBody {
 }
 
 impl Chunk {
+    #[inline]
     fn bytes(&self, start: usize, count: u32) -> Option<&[u8]> {
         (count != NULL).then(|| &self.data[start..start + count as usize])
     }
 }
 
+#[inline]
 fn length(count: u32) -> usize {
     if count == NULL { 0 } else { count as usize }
 }
