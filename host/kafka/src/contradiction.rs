@@ -9,7 +9,6 @@ use crate::settings::{ConsumerSettings, SettingsError};
 const SESSION_TIMEOUT_MS: i64 = 45_000;
 const HEARTBEAT_INTERVAL_MS: i64 = 3_000;
 const MAX_POLL_INTERVAL_MS: i64 = 300_000;
-const FETCH_MAX_BYTES: i64 = 52_428_800;
 const MESSAGE_MAX_BYTES: i64 = 1_000_000;
 /// What one fetch answer has beside its records.
 const ANSWER_OVERHEAD_BYTES: i64 = 512;
@@ -72,7 +71,8 @@ fn find_two_strategies(all: &BTreeMap<String, String>, refusals: &mut Vec<Settin
 }
 
 fn find_small_answers(all: &BTreeMap<String, String>, refusals: &mut Vec<SettingsError>) {
-    let fetch = number(all, "fetch.max.bytes", FETCH_MAX_BYTES, refusals);
+    // Always there: where nobody says otherwise, it is our own.
+    let fetch = number(all, "fetch.max.bytes", 0, refusals);
     let message = number(all, "message.max.bytes", MESSAGE_MAX_BYTES, refusals);
     if !all.contains_key("receive.message.max.bytes") {
         return;

@@ -131,7 +131,7 @@ fn contradictions_are_refused_with_both_numbers() {
         ),
         (
             "[kafka.properties]\n\"receive.message.max.bytes\" = 1000000",
-            &["receive.message.max.bytes=1000000", "fetch.max.bytes=52428800"],
+            &["receive.message.max.bytes=1000000", "fetch.max.bytes=2097152"],
         ),
         ("[batch]\nworkers = 2", &["batch.workers = 2", "one batch at a time; write scope = \"partition\""]),
         ("[batch]\nscope = \"partition\"\nworkers = 300", &["batch.workers (300)", "the most that it may be (256)"]),
