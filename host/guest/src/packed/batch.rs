@@ -214,6 +214,39 @@ mod tests {
         numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
     }
 
+    /// A batch that says of its bytes what it likes.
+    struct Boaster(usize);
+
+    impl BatchSource for Boaster {
+        fn len(&self) -> usize {
+            Batch.len()
+        }
+
+        fn record(&self, index: usize) -> RecordView<'_> {
+            Batch.record(index)
+        }
+
+        fn headers<'a>(&'a self, index: usize, headers: &mut Vec<HeaderView<'a>>) {
+            Batch.headers(index, headers);
+        }
+
+        fn about_bytes(&self) -> usize {
+            self.0
+        }
+    }
+
+    #[test]
+    fn what_a_batch_says_of_its_bytes_makes_room_within_the_bound_and_nothing_else() {
+        let expected = PackedBatch::of(&Batch, 1_000).unwrap();
+        for about_bytes in [0, 1, 5_000, usize::MAX] {
+            let packed = PackedBatch::of(&Boaster(about_bytes), 10_000).unwrap();
+            assert_eq!((&packed.index, &packed.data), (&expected.index, &expected.data));
+            assert!(packed.data.capacity() <= 10_000, "{about_bytes}: {}", packed.data.capacity());
+        }
+        assert!(PackedBatch::of(&Boaster(5_000), 10_000).unwrap().data.capacity() >= 5_000);
+        assert!(PackedBatch::of(&Boaster(usize::MAX), expected.bytes() - 1).is_none());
+    }
+
     #[test]
     fn what_does_not_fit_is_not_packed() {
         let bytes = PackedBatch::of(&Batch, 1_000).unwrap().bytes();
