@@ -5,8 +5,8 @@
 /// Below this size malloc takes memory from what it keeps; what is larger comes from the system and goes back there. Above what one
 /// fetch, one chunk and most batches take.
 const KEPT_PIECE_BYTES: i32 = 16 << 20;
-/// What malloc keeps free at the end of each of its arenas. Twice the other, as malloc has it by itself.
-const KEPT_FREE_BYTES: i32 = 32 << 20;
+/// What malloc keeps free at the end of each of its arenas.
+const KEPT_FREE_BYTES: i32 = 16 << 20;
 
 /// Has the allocator keep what is freed. Answers of brokers, chunks and packed batches are megabytes, made and freed many times a
 /// second; each page of them costs a fault when it comes fresh from the system. malloc learns this by itself in time, from the sizes
