@@ -23,6 +23,10 @@ const PROGRAM: &str = "gristmill-counted";
 /// What it can do, each with a figure of its own.
 const PATHS: &[&str] = &["machine", "packing"];
 
+/// What the C library is told of every processor.
+const PLAIN_PROCESSOR: &str = "glibc.cpu.hwcaps=-AVX2,-AVX512F,-AVX512VL,-AVX_Fast_Unaligned_Load,-ERMS,-FSRM:\
+                               glibc.cpu.x86_non_temporal_threshold=0x1000000";
+
 /// Few batches and many: the difference holds none of what is done once.
 const BATCHES: [u32; 2] = [10, 30];
 
@@ -146,6 +150,8 @@ fn instructions(path: &str, batches: u32) -> Result<u64> {
     let profile = folder.join(format!("callgrind.{path}"));
     command.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", profile.display()));
     command.arg(workspace::target_dir().join("release").join(PROGRAM)).args([path, &batches.to_string()]);
+    // The C library copies by what the processor can do, and a figure is to be the same on every machine.
+    command.env("GLIBC_TUNABLES", PLAIN_PROCESSOR);
     let output = command.output().context("cannot start valgrind")?;
     let printed = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
