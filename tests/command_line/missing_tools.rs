@@ -105,7 +105,10 @@ fn without_java_and_maven_the_suite_that_wants_them_is_named_as_skipped() {
 #[test]
 fn without_valgrind_nothing_is_counted_and_it_says_so() {
     let (code, printed) = Machine::new().xtask(&["test"]);
-    assert!(printed.contains("instructions are not counted: valgrind is missing: apt-get install valgrind\n"), "{printed}");
+    assert!(
+        printed.contains("instructions are not counted: valgrind is missing: apt-get install valgrind\n"),
+        "{printed}"
+    );
     assert_eq!(code, Some(0), "{printed}");
     let (code, printed) = Machine::new().xtask(&["count"]);
     assert!(printed.contains("valgrind is missing: apt-get install valgrind"), "{printed}");
