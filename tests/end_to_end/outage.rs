@@ -42,6 +42,8 @@ fn what_has_to_be_written_waits_for_the_broker() {
     let silence = Duration::from_secs(if long() { 60 } else { 4 });
     let broker = Broker::start(&Options::default()).unwrap();
     let pipeline = Pipeline::new(&broker, "unwritten").batches_of(100).setting("pause_ms", "30");
+    // It stays a member all the while: what becomes of one that is forgotten is another test's.
+    let pipeline = pipeline.property("session.timeout.ms", "45000");
     let pipeline = pipeline.set("retry", "initial", "\"50ms\"").set("retry", "max", "\"200ms\"");
     let topics = ["dead", "copies"].map(|name| format!("{}.{name}", pipeline.topic));
     topics.iter().for_each(|topic| create_topic(&broker.bootstrap(), topic, 1));
