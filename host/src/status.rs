@@ -13,9 +13,7 @@ mod undecodable;
 
 use std::collections::BTreeMap;
 
-use gristmill_core::io::{
-    Action, BatchId, ClosedBy, Delivery, Input, LetterClass, NOT_WRITTEN, Place, Production, Report,
-};
+use gristmill_core::io::{Action, BatchId, ClosedBy, Delivery, Input, LetterClass, NOT_WRITTEN, Production, Report};
 use gristmill_core::record::{NextOffset, Partition};
 use gristmill_core::time::Moment;
 
@@ -116,11 +114,6 @@ impl Status {
     /// True while the brokers are to acknowledge what a batch made.
     fn is_writing(&self) -> bool {
         self.in_hand.values().any(|in_hand| matches!(in_hand.stands, Stands::Writes { .. }))
-    }
-
-    /// The lane of a batch that lies there.
-    fn lane_at(&self, places: &[Place]) -> Option<Partition> {
-        self.lanes.at(places)
     }
 
     fn of_batch(&mut self, batch: BatchId) -> Option<&mut InHand> {
@@ -259,7 +252,7 @@ impl Status {
     fn note_delivery<R>(&mut self, now: Moment, delivery: &Delivery<R>) {
         let records = delivery.records.len() as u64;
         self.whereabouts.note(delivery);
-        let lane = self.lane_at(&delivery.places);
+        let lane = self.lanes.at(&delivery.places);
         let before = self.in_hand.remove(&lane);
         self.in_hand.insert(lane, InHand::new(now, delivery, before));
         self.counts.handed_over += records;
@@ -282,7 +275,7 @@ impl Status {
         let done = self.done.take().filter(|done| done.batch == production.batch);
         let known = done.or_else(|| self.take_batch(production.batch));
         let in_hand = known.unwrap_or_else(|| InHand::never_handed_over(production));
-        let lane = self.lane_at(&in_hand.places);
+        let lane = self.lanes.at(&in_hand.places);
         self.in_hand.insert(lane, InHand { stands: Stands::Writes { since: now }, ..in_hand });
     }
 

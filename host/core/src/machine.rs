@@ -175,7 +175,7 @@ impl<R: Clone> Machine<R> {
 
     /// Lets everything advance that can. The order is the order in which one thing makes room for the next.
     fn advance(&mut self, by_tick: bool) {
-        self.give_up_overdue_commits();
+        self.end_backoffs_of_commits();
         self.advance_rewinds();
         self.send_commits();
         self.answer_revokes();

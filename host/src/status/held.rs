@@ -182,7 +182,7 @@ impl Status {
             | HeldReason::NotWritten { .. }
             | HeldReason::RecordTooLarge { .. }
             | HeldReason::Undecodable { .. }
-            | HeldReason::Rejected { .. } => self.lane_at(&places),
+            | HeldReason::Rejected { .. } => self.lanes.at(&places),
         };
         let held = Held { since: now, reason: reason.clone(), partition, places, positions, detail };
         let key = HeldKey { partition, position: matches!(reason, HeldReason::Offset { .. }) };

@@ -52,8 +52,8 @@ impl<R: Clone> Machine<R> {
         }
     }
 
-    /// What was tried too often while the guest was at work is given up once it is not.
-    pub(super) fn give_up_overdue_commits(&mut self) {
+    /// Ends the waits that are over. What was tried too often while the guest was at work is given up then, once it is not.
+    pub(super) fn end_backoffs_of_commits(&mut self) {
         if self.is_leaving() {
             return;
         }

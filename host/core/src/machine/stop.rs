@@ -62,10 +62,9 @@ impl<R: Clone> Machine<R> {
             LaneState::Waiting { .. } => self.planted(Bug::IgnoreStopInBackoff),
             LaneState::Filling | LaneState::Producing(_) | LaneState::Settling { .. } | LaneState::Held { .. } => false,
         });
-        let any = |is: fn(&LaneState<R>) -> bool| self.lanes.values().any(|lane| is(&lane.state));
         if with_guest {
             Some(Unfinished::Batch)
-        } else if any(|state| matches!(state, LaneState::Producing(_))) {
+        } else if self.lanes.values().any(Lane::is_producing) {
             Some(Unfinished::Writing)
         } else {
             self.lanes.values().any(Lane::is_settling).then_some(Unfinished::Commit)
